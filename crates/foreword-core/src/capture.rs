@@ -41,6 +41,9 @@ pub struct CaptureSettings {
     pub exclude_projects: Vec<String>,
     /// Patterns of paths; a tool use that names such a path is not stored.
     pub exclude_paths: Vec<String>,
+    /// Whether the agent's calls of Foreword's own `remember` are stored: they are if the agent
+    /// itself writes the memory.
+    pub keeps_remember: bool,
     pub limits: Limits,
 }
 
@@ -50,6 +53,7 @@ impl Default for CaptureSettings {
             boring_tools: boring_tools(),
             exclude_projects: Vec::new(),
             exclude_paths: Vec::new(),
+            keeps_remember: false,
             limits: Limits::default(),
         }
     }
@@ -71,6 +75,19 @@ pub enum Captured {
     Dropped(Drop),
 }
 
+/// Foreword's own tool by which an agent writes into the memory.
+const REMEMBER: &str = "remember";
+
+/// The number of the observation that the agent wrote by this tool use; none for all other events.
+pub fn remembered(event: &Event) -> Option<i64> {
+    let host = crate::host::named(&event.host)?;
+    let tool = (host.own_tool)(event.tool_name.as_deref()?)?;
+    let answer = event.payload.response.as_ref()?.to_string();
+    let (_, number) = answer.split_once('#').filter(|_| tool == REMEMBER)?;
+    let end = number.find(|it: char| !it.is_ascii_digit());
+    number[..end.unwrap_or(number.len())].parse().ok()
+}
+
 /// The reason why an input did not become an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Drop {
@@ -82,7 +99,7 @@ pub enum Drop {
     NoSession,
     #[error("an event that this command does not handle")]
     OtherEvent,
-    #[error("a tool on the boring list")]
+    #[error("a tool whose use leaves nothing to remember")]
     BoringTool,
     #[error("a call to Foreword itself")]
     OwnTool,
@@ -144,12 +161,15 @@ fn try_capture(
 
     let subject = (context.host.subject)(&input);
     let mut receipt = None;
-    if input.tool.own.is_some() || subject.command.as_deref().is_some_and(runs_foreword) {
+    let is_remember = input.tool.own.as_deref() == Some(REMEMBER);
+    let is_kept = is_remember && settings.keeps_remember && kind == EventKind::ToolUse;
+    let runs_foreword = || subject.command.as_deref().is_some_and(runs_foreword);
+    if !is_kept && (input.tool.own.is_some() || runs_foreword()) {
         receipt = Some(opened(kind, &input, &subject).ok_or(Drop::OwnTool)?);
         kind = EventKind::Receipt;
     }
-    let excluded = |path: &str| covers(&settings.exclude_paths, &straight(path));
-    if subject.paths.iter().any(|path| excluded(path)) {
+    let mut paths = subject.paths.iter();
+    if paths.any(|path| is_path_covered(&settings.exclude_paths, path)) {
         return Err(Drop::ExcludedPath);
     }
     let cwd = present(&input.cwd);
@@ -401,6 +421,11 @@ fn present(field: &Option<Cow<'_, str>>) -> Option<String> {
 /// a name, or a folder and everything below it; `*` matches any characters, including slashes.
 fn covers(patterns: &[String], name: &str) -> bool {
     patterns.iter().any(|pattern| one_covers(pattern, name))
+}
+
+/// Whether one of the patterns matches this path of a file.
+pub fn is_path_covered(patterns: &[String], path: &str) -> bool {
+    covers(patterns, &straight(path))
 }
 
 /// A path without `.` and `..`, resolved from its text alone, without the file system.

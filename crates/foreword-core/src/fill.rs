@@ -26,8 +26,9 @@ pub struct FillRules<'a> {
     pub now: Millis,
     pub project_rules: &'a Rules,
     pub settings: &'a CaptureSettings,
-    /// Whether Foreword was switched off at this time in this project, or for this session, or is now.
-    pub was_off: &'a dyn Fn(Option<&str>, Millis) -> bool,
+    /// Whether an event must not be used: Foreword was switched off at its time, or is now, or its
+    /// project is restricted.
+    pub is_barred: &'a dyn Fn(&Event) -> bool,
 }
 
 /// The part of a session that is known from events already queued or stored.
@@ -69,7 +70,7 @@ pub fn fill(
         }
         let id = uuid_at(input.at, &ids);
         let event = event(host, &input, id, known.project_dir.as_deref(), rules);
-        let Some(event) = event.filter(|it| !(rules.was_off)(it.project.as_deref(), it.at)) else {
+        let Some(event) = event.filter(|it| !(rules.is_barred)(it)) else {
             return Ok(());
         };
         // The event may have a key that `is_known` does not look for; it must not be queued again

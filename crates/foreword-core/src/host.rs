@@ -52,6 +52,8 @@ pub struct Host {
     pub tool_kind: fn(&str) -> ToolKind,
     /// Reads the input and the response that an event recorded.
     pub tool_use: for<'a> fn(&'a Event) -> ToolUse<'a>,
+    /// The bare name of one of Foreword's own tools, from the name that the host gives it.
+    pub own_tool: fn(&str) -> Option<&str>,
     /// Whether a file is the host's own, such as a plan that it keeps: no part of any project.
     pub is_own_file: fn(&str) -> bool,
     /// Reads a session's transcript and those of its subagents until `take` breaks off.

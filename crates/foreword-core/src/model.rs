@@ -450,4 +450,6 @@ pub enum Mark {
     Retracted(i64, String),
     /// The new observation with this seed replaces it.
     SupersededBy(i64, String),
+    /// The coding agent itself wrote it in this turn, by `remember`.
+    OfTurn(i64),
 }

@@ -112,6 +112,8 @@ pub struct Counts {
     pub pending: u64,
     pub skipped: u64,
     pub oldest_at: Option<Millis>,
+    /// The time of the newest event, in whatever state.
+    pub newest_at: Option<Millis>,
 }
 
 /// An event that is no longer tried, and its last error.
@@ -119,6 +121,7 @@ pub struct Counts {
 pub struct Skipped {
     pub id: String,
     pub kind: String,
+    pub at: Millis,
     pub last_error: Option<String>,
 }
 
@@ -348,11 +351,20 @@ impl Queue {
         Ok(())
     }
 
+    /// Whether an event of this session waits.
+    pub fn has_session(&self, host_session_id: &str) -> rusqlite::Result<bool> {
+        self.connection.one(
+            "select exists (select 1 from events where host_session_id = :session)",
+            named_params! {":session": host_session_id},
+        )
+    }
+
     pub fn counts(&self) -> rusqlite::Result<Counts> {
         self.connection.one(
             "select count(*) filter (where state <> 'skipped') as pending,
                     count(*) filter (where state = 'skipped') as skipped,
-                    min(at) filter (where state <> 'skipped') as oldest_at
+                    min(at) filter (where state <> 'skipped') as oldest_at,
+                    max(at) as newest_at
              from events",
             [],
         )
@@ -370,22 +382,24 @@ impl Queue {
         )
     }
 
-    /// Queues skipped events again, with all counters at zero; returns how many.
-    pub fn retry_skipped(&self) -> rusqlite::Result<usize> {
+    /// Queues skipped events again, or only the one with this id, with all counters at zero; returns
+    /// how many.
+    pub fn retry_skipped(&self, only: Option<&str>) -> rusqlite::Result<usize> {
         self.connection.execute(
             "update events
              set state = 'queued', attempts = 0, crashes = 0, due_at = 0, last_error = null
-             where state = 'skipped'",
-            [],
+             where state = 'skipped' and (:only is null or id = :only)",
+            named_params! {":only": only},
         )
     }
 
+    /// The skipped events, the oldest first.
     pub fn skipped(&self) -> rusqlite::Result<Vec<Skipped>> {
         self.connection.all(
-            "select id, kind, last_error
+            "select id, kind, at, last_error
              from events
              where state = 'skipped'
-             order by at",
+             order by at, id",
             [],
         )
     }

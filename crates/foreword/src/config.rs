@@ -4,7 +4,10 @@
 //! an error that names the nearest known key. Hooks and the worker log the mistake and go on with
 //! the settings that are correct.
 
+pub mod policy;
 pub mod provider;
+
+use std::collections::BTreeMap;
 
 use anyhow::{Context as _, bail};
 use foreword_core::capture::{self, Limits};
@@ -15,6 +18,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use crate::home::Home;
+use policy::Policy;
 
 const DEFAULTS: &str = include_str!("default.toml");
 
@@ -33,6 +37,9 @@ pub struct Config {
     pub backup: BackupSection,
     pub notes: NotesSection,
     pub retention: RetentionSection,
+    /// Restrictions for single projects, by key.
+    #[serde(default)]
+    pub projects: BTreeMap<String, Policy>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -352,6 +359,8 @@ pub struct HookSettings {
     pub separate_worktrees: bool,
     /// The days after which an observation leaves the index if no agent opened it; 0 for never.
     pub unopened_days: u32,
+    /// The user's restrictions for single projects, by key.
+    pub projects: BTreeMap<String, Policy>,
 }
 
 impl HookSettings {
@@ -389,20 +398,27 @@ pub fn hook_settings(home: &Home) -> (Option<HookSettings>, Option<String>) {
         show: config.show,
         separate_worktrees: config.project.separate_worktrees,
         unopened_days: config.retention.unopened_days,
+        projects: config.projects,
     };
     (readable.unwrap_or(false).then_some(settings), mistake)
 }
 
-/// Whether every key in the settings that looks like an exclusion is a valid one.
+/// Whether every key in the settings that looks like an exclusion is a valid one, and every
+/// restriction of a project.
 fn exclusions_hold(text: &str) -> bool {
     // Saves parsing the file in most hooks.
-    if !text.contains("exclu") {
+    if !text.contains("exclu") && !text.contains(PROJECTS) {
         return true;
     }
     let Ok(table) = text.parse::<Table>() else {
         return false;
     };
-    let sections = table.iter().flat_map(|(name, value)| {
+    let of_projects = table.get(PROJECTS).cloned();
+    if of_projects.is_some_and(|it| add_projects(&mut Table::new(), it).is_err()) {
+        return false;
+    }
+    let sections = table.iter().filter(|(name, _)| *name != PROJECTS);
+    let sections = sections.flat_map(|(name, value)| {
         let keys = value.as_table().into_iter().flatten();
         let keys = keys.map(move |(key, value)| (name.as_str(), key.as_str(), value));
         keys.chain([("", name.as_str(), value)])
@@ -427,6 +443,7 @@ impl From<CaptureSection> for capture::CaptureSettings {
                 .map(below_home)
                 .collect(),
             exclude_paths: capture.exclude_paths.into_iter().map(below_home).collect(),
+            keeps_remember: false,
             limits: Limits {
                 field_max: capture.field_max_bytes.max(256),
                 payload_max: capture.payload_max_bytes.max(4096),
@@ -446,6 +463,11 @@ fn below_home(pattern: String) -> String {
 
 fn merge(settings: &mut Table, changes: Table, within: &str) -> anyhow::Result<()> {
     for (key, change) in changes {
+        // The keys of this section are those of projects, which no default lists.
+        if within.is_empty() && key == PROJECTS {
+            add_projects(settings, change)?;
+            continue;
+        }
         let Some(setting) = settings.get_mut(&key) else {
             let known = nearest(&key, settings.keys());
             bail!("there is no setting {within}{key}; did you mean {within}{known}?");
@@ -466,6 +488,26 @@ fn merge(settings: &mut Table, changes: Table, within: &str) -> anyhow::Result<(
                 setting.type_str()
             ),
         }
+    }
+    Ok(())
+}
+
+/// The section with one table for each project that the user restricts.
+const PROJECTS: &str = "projects";
+
+fn add_projects(settings: &mut Table, projects: Value) -> anyhow::Result<()> {
+    let Value::Table(projects) = projects else {
+        bail!("{PROJECTS} is a section: write [{PROJECTS}.\"KEY\"]");
+    };
+    for (key, policy) in &projects {
+        let checked: Result<Policy, _> = policy.clone().try_into();
+        checked.with_context(|| format!("[{PROJECTS}.\"{key}\"] has a mistake"))?;
+    }
+    let section = settings
+        .entry(PROJECTS)
+        .or_insert_with(|| Table::new().into());
+    if let Value::Table(section) = section {
+        section.extend(projects);
     }
     Ok(())
 }

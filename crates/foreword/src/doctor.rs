@@ -2,7 +2,8 @@
 //!
 //! A check changes nothing. It has one id, which is the same in all versions. Its cure is a shell
 //! command wherever possible, and the tests run exactly that command. `host` checks the coding agent,
-//! its settings and the MCP server, `permissions` what the agent may do with it, `data` the data directory, `work` the files in it,
+//! its settings and the MCP server, `permissions` what the agent may do with it,
+//! `sessions` whether hooks deliver anything, `data` the data directory, `work` the files in it,
 //! `model` the provider.
 
 pub mod agent;
@@ -12,6 +13,7 @@ mod data;
 mod host;
 mod model;
 mod permissions;
+mod sessions;
 pub mod status;
 mod work;
 
@@ -87,11 +89,14 @@ const CHECKS: &[Check] = &[
     (Warning, "server-missing", host::server_missing),
     (Warning, "server-silent", host::server_silent),
     (Warning, "tools-not-allowed", permissions::tools_not_allowed),
+    (Warning, "agent-not-asked", permissions::agent_not_asked),
+    (Warning, "sessions-unseen", sessions::sessions_unseen),
     (Warning, "other-memory-tool", host::other_memory_tool),
     (Warning, "client-missing", host::client_missing),
     (Warning, "client-old", host::client_old),
     (Error, "data-permissions", data::permissions),
     (Error, "data-filesystem", data::filesystem),
+    (Error, "data-path-long", data::path_too_long),
     (Error, "disk-full", data::disk_full),
     (Error, "config-broken", work::config_broken),
     (Error, "queue-damaged", work::queue_damaged),
@@ -178,7 +183,10 @@ pub fn examine() -> anyhow::Result<Examined> {
     Ok(Examined {
         findings: findings.collect(),
         unknown_fields: work::unknown_fields(&exam),
-        notes: permissions::tools_refused(&exam).into_iter().collect(),
+        notes: permissions::tools_refused(&exam)
+            .into_iter()
+            .chain(work::repository_notes())
+            .collect(),
     })
 }
 

@@ -1,9 +1,16 @@
 //! The data directory: `$FOREWORD_HOME`, else `~/.foreword`.
 
+mod trust;
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use foreword_core::model::Millis;
 use foreword_core::project::Rules;
+use foreword_core::text;
+
+use crate::platform;
 
 /// The data directory and the names inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,20 +126,60 @@ impl Home {
         self.socket_called("embed.sock")
     }
 
-    /// The path of a socket of the worker; if it would be too long, a hashed name in the runtime
-    /// directory.
+    /// The path of a socket of the worker, which is always in the data directory: elsewhere another
+    /// user could take its name. If the path is too long for a socket, a short one leads there.
     fn socket_called(&self, name: &str) -> PathBuf {
         let path = self.dir.join(name);
-        let bytes = path.as_os_str().as_encoded_bytes();
-        if bytes.len() <= SOCKET_PATH_MAX {
+        if path.as_os_str().len() <= SOCKET_PATH_MAX {
             return path;
         }
-        let hash = blake3::hash(bytes).to_hex();
-        let runtime =
-            std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
-        runtime.join(format!("foreword-{}.sock", &hash[..16]))
+        platform::short_path(&self.dir).map_or(path, |dir| dir.join(name))
+    }
+
+    /// Why nothing in the data directory may be used: another user may have written it. One line with
+    /// what to do; none if it can be trusted.
+    pub fn distrust(&self) -> Option<String> {
+        trust::distrust(&self.dir)
+    }
+
+    /// The files and folders that others may read, or that we ourselves may not, with their modes.
+    pub fn wrong_modes(&self) -> Vec<(PathBuf, u32)> {
+        trust::wrong_modes(&self.dir)
+    }
+
+    /// Takes the rights of others from files and folders. Returns a line about it; none if nobody else
+    /// had any.
+    pub fn make_private(&self) -> Option<String> {
+        let mut wrong = self.wrong_modes();
+        wrong.retain(|(path, mode)| {
+            let private = Permissions::from_mode(mode & 0o700);
+            mode & 0o077 != 0 && std::fs::set_permissions(path, private).is_ok()
+        });
+        let (path, mode) = wrong.first()?;
+        let files = text::count(wrong.len() as u64, "file or folder", "files and folders");
+        Some(format!(
+            "other users could read {files} of the data directory ({}, mode {mode:03o}); now only you can",
+            path.display()
+        ))
+    }
+
+    /// Creates the data directory if there is none; false if it cannot be used.
+    pub fn make(&self) -> bool {
+        let exists = self.dir.exists() || std::fs::create_dir_all(&self.dir).is_ok();
+        exists && self.distrust().is_none()
+    }
+
+    /// The length of the path with its links resolved, if it is longer than `PATH_MAX`.
+    pub fn too_long(&self) -> Option<usize> {
+        let resolved = self.dir.canonicalize();
+        let length = resolved.as_ref().unwrap_or(&self.dir).as_os_str().len();
+        (length > PATH_MAX).then_some(length)
     }
 }
+
+/// The longest path of a data directory, in bytes: SQLite opens files with paths of up to 504 bytes,
+/// and the longest name below the directory, of a backup that is being made, has 90.
+pub const PATH_MAX: usize = 410;
 
 /// Milliseconds since 1970.
 pub fn now() -> Millis {

@@ -11,6 +11,8 @@
 
 mod answer;
 
+pub use answer::asks_agent;
+
 use std::fmt;
 use std::io::Write as _;
 use std::os::fd::AsRawFd as _;
@@ -26,7 +28,8 @@ use foreword_core::queue::Inlet;
 use foreword_core::spool;
 use uuid::Uuid;
 
-use crate::config::{self, HookSettings};
+use crate::config::policy::ProjectPolicy;
+use crate::config::{self, HookSettings, provider};
 use crate::home::{self, Home};
 use crate::host::{self, Client};
 use crate::log::{Fact, Log};
@@ -44,13 +47,19 @@ pub fn run(hook: Hook, host: &'static Host) {
 fn capture_and_answer(hook: Hook, host: &'static Host) {
     platform::make_files_private();
     let client = Client::of(host);
-    let home = Home::from_env();
-    let captured = home
-        .as_ref()
-        .and_then(|home| Some((home, read_event(hook, client, home)?)));
-    let Some((home, (event, settings))) = captured else {
+    let home = Home::from_env().filter(|home| home.distrust().is_none());
+    let Some(home) = &home else {
         print((client.plain_answer)(hook));
         return;
+    };
+    let (event, settings) = match read_event(hook, client, home) {
+        Ok(read) => read,
+        Err(notice) => {
+            let notice = notice.filter(|_| hook == Hook::Context);
+            let answer = (client.answer)(hook, None, notice);
+            print(answer.as_deref().unwrap_or((client.plain_answer)(hook)));
+            return;
+        }
     };
     // The event before a tool runs is not stored; the one after it will be.
     let event_saved = hook != Hook::FileContext && save(home, hook, &event) != Saved::Lost;
@@ -74,38 +83,61 @@ fn capture_and_answer(hook: Hook, host: &'static Host) {
     }
 }
 
-/// Reads the hook's input. Returns the event and the settings that apply to it, or none if nothing
-/// may be stored.
-fn read_event(hook: Hook, client: &Client, home: &Home) -> Option<(Event, HookSettings)> {
+/// Reads the hook's input. Returns the event and the settings that apply to it; an error if nothing
+/// may be stored, with a notice for the user if the project's repository is the reason.
+fn read_event(
+    hook: Hook,
+    client: &Client,
+    home: &Home,
+) -> Result<(Event, HookSettings), Option<String>> {
     if client.is_duplicate(home, host::project_dir().as_deref()) {
-        return None;
+        return Err(None);
     }
     let switches = Switches::read(home);
     if switch::off_in_environment() || switches.everywhere() {
         not_kept::count_off(home, hook);
-        return None;
+        return Err(None);
     }
     let count = |reason: Reason, bytes: usize| not_kept::count(home, reason, hook, bytes);
     if switch::own_child() {
         count(Reason::OwnRun, 0);
-        return None;
+        return Err(None);
     }
     let input = read_input();
     let size = input.bytes.len();
-    let Some(settings) = settings(hook, home) else {
+    let Some(mut settings) = settings(hook, home) else {
         count(Reason::BrokenSettings, size);
         withhold(client.host, home, &input);
-        return None;
+        return Err(None);
     };
-    match capture_event(hook, client.host, &input, &settings) {
+    let mut captured = capture_event(hook, client.host, &input, &settings);
+    // Only for Foreword's own tools it is looked up who writes the memory.
+    if captured == Captured::Dropped(Drop::OwnTool) && provider::is_agent(home) {
+        settings.capture.keeps_remember = true;
+        captured = capture_event(hook, client.host, &input, &settings);
+    }
+    match captured {
         Captured::Event(event) if is_own_run(&event, home) => {
             count(Reason::OwnRun, size);
-            None
+            Err(None)
         }
         Captured::Event(event) => {
             if switches.covers(event.project.as_deref(), &event.host_session_id) {
                 not_kept::count_off(home, hook);
-                return None;
+                return Err(None);
+            }
+            let policy = ProjectPolicy::of_event(&event, &settings.projects);
+            if let Some(why) = policy.off() {
+                not_kept::count_off(home, hook);
+                switch::withhold(home, &event.host_session_id);
+                // The user's own settings are no news to the user.
+                let by_repository = policy.repository.policy.off;
+                return Err(by_repository.then(|| format!("Foreword is off here: {why}.")));
+            }
+            if policy.excludes(&event) {
+                count(Drop::ExcludedPath.into(), size);
+                switch::withhold(home, &event.host_session_id);
+                return Err(None);
             }
             if event.payload.redacted > 0 {
                 count(Reason::SecretPart, 0);
@@ -113,21 +145,21 @@ fn read_event(hook: Hook, client: &Client, home: &Home) -> Option<(Event, HookSe
             if !event.payload.cut.is_empty() {
                 count(Reason::LargePart, 0);
             }
-            Some((*event, settings))
+            Ok((*event, settings))
         }
         Captured::Dropped(drop) if drop.is_intended() => {
             count(drop.into(), size);
             if matches!(drop, Drop::ExcludedProject | Drop::ExcludedPath) {
                 withhold(client.host, home, &input);
             }
-            None
+            Err(None)
         }
         Captured::Dropped(drop) => {
             let ending = input.ending;
             count(ending.reason(), size);
             let line = format!("{}: {drop} ({size} bytes, {ending})", hook.name());
             Fact::PayloadUnexpected.record(home, &line);
-            None
+            Err(None)
         }
     }
 }
@@ -205,6 +237,9 @@ fn save(home: &Home, hook: Hook, event: &Event) -> Saved {
         Ok(saved) => return saved,
         Err(error) => error,
     };
+    if !home.make() {
+        return Saved::Lost;
+    }
     // Before the disk is full: once there is a file of counters, a count needs no room.
     not_kept::begin(home);
     // A new data directory has no queue yet; that is not logged.

@@ -82,6 +82,8 @@ pub struct Client {
     /// A variable that the client sets only for the hooks of a plugin.
     pub plugin_variable: &'static str,
 
+    /// The transcripts of all sessions.
+    pub transcripts: fn() -> Vec<PathBuf>,
     /// Finds the transcript of a session, or the newest one of a project.
     pub find_transcript: fn(Option<&str>, &Path) -> anyhow::Result<PathBuf>,
 
@@ -125,6 +127,9 @@ pub struct SettingsPlace {
 
 /// The tools of our MCP server that only read the memory.
 pub const READING_TOOLS: &[&str] = &["search", "get_observations", "timeline", "recall"];
+
+/// The tool by which the agent writes into the memory.
+pub const REMEMBER: &str = "remember";
 
 /// Whether the agent may call a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -19,7 +19,8 @@ pub mod skills;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use foreword_core::text::if_there;
+use foreword_core::model::Millis;
+use foreword_core::text::{if_there, modified_at};
 use serde::{Deserialize, Serialize};
 
 use crate::home::Home;
@@ -117,23 +118,28 @@ pub fn without_us(
     Ok((!is_empty || original != Some(None)).then_some(rest))
 }
 
-/// The settings with exactly these rules of ours, and the rules among them that an install added. If
-/// no `wanted` rules are given, the earlier ones stay, without those that the user took out of the
-/// settings as they were `before`. Rules of the user stay in any case.
+/// The settings with our rules as the user decided about each of them, and the rules that an install
+/// added. Without a decision about a rule, it stays if an install added it and the user did not
+/// take it out of the settings as they were `before`. Rules of the user stay in any case.
 pub fn permit(
     client: &Client,
     before: &str,
     settings: &str,
-    wanted: Option<Vec<String>>,
+    decisions: &[(String, Option<bool>)],
     record: Option<&InstallRecord>,
 ) -> anyhow::Result<(String, Option<Vec<String>>)> {
-    let answered = wanted.is_some() || record.is_some_and(|it| it.rules.is_some());
+    let is_decided = decisions.iter().any(|(_, decision)| decision.is_some());
+    let answered = is_decided || record.is_some_and(|it| it.rules.is_some());
     let earlier = record.map_or(&[][..], InstallRecord::rules);
     // A rule of the user about the same tool counts, too, even if it denies it.
     let is_in = |text: &str, rule: &String| matches!((client.permission)(text, rule), Ok(Some(_)));
     // Settings without our hooks are a new file, from which nobody took anything.
     let is_new = (client.programs)(before)?.iter().all(|it| it.1.is_empty());
-    let wanted = wanted.unwrap_or_else(|| only(earlier, |rule| is_new || is_in(before, rule)));
+    let is_wanted = |(rule, decision): &(String, Option<bool>)| {
+        decision.unwrap_or_else(|| earlier.contains(rule) && (is_new || is_in(before, rule)))
+    };
+    let wanted = decisions.iter().filter(|it| is_wanted(it));
+    let wanted: Vec<String> = wanted.map(|(rule, _)| rule.clone()).collect();
     let unwanted = only(earlier, |rule| !wanted.contains(rule));
     let settings = (client.remove_rules)(settings, &unwanted)?;
     let missing = only(&wanted, |rule| !is_in(&settings, rule));
@@ -223,6 +229,11 @@ fn record_path(home: &Home, place: &SettingsPlace) -> PathBuf {
 }
 
 impl InstallRecord {
+    /// The time of the last install; none if there is no record.
+    pub fn written_at(home: &Home, place: &SettingsPlace) -> Option<Millis> {
+        modified_at(&std::fs::metadata(record_path(home, place)).ok()?)
+    }
+
     /// The permission rules that the install added.
     pub fn rules(&self) -> &[String] {
         self.rules.as_deref().unwrap_or_default()

@@ -8,7 +8,9 @@ pub mod platform;
 
 pub mod home;
 
+mod colour;
 mod local_time;
+mod progress;
 
 mod host;
 

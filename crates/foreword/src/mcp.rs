@@ -24,6 +24,9 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::config::provider;
+use crate::home::Home;
+use crate::host::REMEMBER;
 use crate::platform;
 use crate::service::Reader;
 use tools::reader;
@@ -77,7 +80,13 @@ impl ServerHandler for McpServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = TOOLS.iter().map(|it| it.tool.clone());
+        // An agent that writes the memory needs `remember` in every session.
+        let is_agent = Home::from_env().is_some_and(|home| provider::is_agent(&home));
+        let tools = TOOLS.iter().map(|it| {
+            let is_needed = is_agent && it.tool.name == REMEMBER;
+            let tool = it.tool.clone();
+            if is_needed { always_loaded(tool) } else { tool }
+        });
         Ok(ListToolsResult::with_all_items(tools.collect()))
     }
 
@@ -112,13 +121,13 @@ struct McpTool {
 /// All tools. The first two are needed in every session, so the host is asked to load them always.
 static TOOLS: LazyLock<[McpTool; 6]> = LazyLock::new(|| {
     [
-        always_loaded(tool(
+        needed_always(tool(
             "search",
             "Find what earlier sessions learned: lines of #id type date title, with (changed) or (gone) if its files are since then.",
             reads(),
             tools::search,
         )),
-        always_loaded(tool(
+        needed_always(tool(
             "get_observations",
             "Everything about the items with these ids.",
             reads(),
@@ -180,12 +189,16 @@ fn tool<T: DeserializeOwned + JsonSchema + 'static>(
     McpTool { tool, call }
 }
 
+fn needed_always(McpTool { tool, call }: McpTool) -> McpTool {
+    let tool = always_loaded(tool);
+    McpTool { tool, call }
+}
+
 /// Marks a tool that the host should load at the start of each session.
-fn always_loaded(McpTool { tool, call }: McpTool) -> McpTool {
+fn always_loaded(tool: Tool) -> Tool {
     let mut meta = JsonObject::new();
     meta.insert("anthropic/alwaysLoad".to_owned(), json!(true));
-    let tool = tool.with_meta(MetaObject(meta));
-    McpTool { tool, call }
+    tool.with_meta(MetaObject(meta))
 }
 
 /// The schema without parts that are of no use to a model, since each costs tokens: formats, minima,

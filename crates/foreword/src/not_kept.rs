@@ -17,6 +17,7 @@ use foreword_core::model::Millis;
 use foreword_core::text;
 
 use crate::home::{self, Home};
+use crate::local_time;
 
 /// Why an event, or a part of one, was not kept. The number is its place in the file, so it never
 /// changes and is never used again.
@@ -68,7 +69,7 @@ impl Reason {
             Reason::BrokenSettings => "an event while the settings could not be read",
             Reason::Off => "an event while Foreword was switched off",
             Reason::OwnRun => "one of Foreword's own agent runs",
-            Reason::BoringTool => "a tool on the boring list",
+            Reason::BoringTool => "the use of a tool that leaves nothing to remember",
             Reason::OwnTool => "a call to Foreword itself",
             Reason::ExcludedProject => "an excluded project",
             Reason::ExcludedPath => "an excluded path",
@@ -307,8 +308,8 @@ pub fn lost_line(not_kept: &NotKept) -> Option<String> {
     Some(format!(
         "{} lost since {}, the last at {}: {}",
         text::count(not_kept.lost(), "event was", "events were"),
-        text::rfc3339(not_kept.since.unwrap_or(last_at)),
-        text::rfc3339(last_at),
+        local_time::minute(not_kept.since.unwrap_or(last_at)),
+        local_time::minute(last_at),
         reasons.join(", "),
     ))
 }

@@ -8,15 +8,15 @@
 #![expect(unsafe_code, reason = "system calls that std does not offer")]
 
 use std::ffi::{CString, OsStr, OsString};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use foreword_core::text::if_there;
@@ -27,6 +27,18 @@ pub fn make_files_private() {
     unsafe { libc::umask(0o077) };
 }
 
+/// Takes others' permissions of a file away, if it exists and is ours. Errors are ignored: `doctor`
+/// reports a file that stays open.
+pub fn close_to_others(file: &Path) {
+    if let Ok(metadata) = std::fs::symlink_metadata(file)
+        && metadata.is_file()
+        && metadata.mode() & 0o077 != 0
+    {
+        let closed = Permissions::from_mode(metadata.mode() & 0o700);
+        let _ = std::fs::set_permissions(file, closed);
+    }
+}
+
 /// Runs `work` with private files, then restores the umask that was set before.
 pub fn keep_umask<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: as above.
@@ -35,6 +47,39 @@ pub fn keep_umask<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: as above.
     unsafe { libc::umask(before) };
     result
+}
+
+/// The number of the user whose rights this process has.
+pub fn effective_user() -> u32 {
+    // SAFETY: returns a number and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// Whether some users of this machine have no number here, as in a container without root's rights.
+pub fn is_in_user_namespace() -> bool {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let all = ["0", "0", "4294967295"];
+    !map.is_empty() && !map.split_whitespace().eq(all)
+}
+
+/// A short path to a folder, for sockets, whose paths are short. It holds in this process, which keeps
+/// the folder open until it ends. None on systems other than Linux.
+pub fn short_path(folder: &Path) -> Option<PathBuf> {
+    static OPEN: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    let mut open = OPEN.lock().ok()?;
+    let known = open.iter().position(|(path, _)| path == folder);
+    let position = match known {
+        Some(position) => position,
+        None => {
+            open.push((folder.to_owned(), File::open(folder).ok()?));
+            open.len() - 1
+        }
+    };
+    let descriptor = open[position].1.as_raw_fd();
+    Some(PathBuf::from(format!("/proc/self/fd/{descriptor}")))
 }
 
 /// Whether this user may create files in a folder.

@@ -28,6 +28,7 @@ use foreword_core::search::{Filter, Hit, Sort, freshen, timeline};
 use foreword_core::spool;
 use foreword_core::store::{HostSession, Item, Store};
 
+use crate::config::policy::ProjectPolicy;
 use crate::config::{self, HookSettings};
 use crate::home::{self, Home};
 use crate::host;
@@ -37,9 +38,15 @@ use crate::start;
 use crate::start::{Ended, end_running};
 use crate::switch::{self as switches, Switches};
 
-/// The data directory, for a command that only reads. It need not exist.
+/// The data directory, for a command that only reads. It need not exist. An error if another user may
+/// have written it.
 pub fn home_to_look_at() -> anyhow::Result<Home> {
-    Home::from_env().context("neither FOREWORD_HOME nor HOME is set; set one of them")
+    let home =
+        Home::from_env().context("neither FOREWORD_HOME nor HOME is set; set one of them")?;
+    match home.distrust() {
+        Some(why) => bail!(why),
+        None => Ok(home),
+    }
 }
 
 /// The data directory, for a command that may write there. Creates it.
@@ -48,12 +55,18 @@ pub fn home_to_write() -> anyhow::Result<Home> {
     platform::make_files_private();
     std::fs::create_dir_all(home.dir())
         .with_context(|| format!("could not make the data directory {}", home.dir().display()))?;
+    // Another user may have made it meanwhile.
+    if let Some(why) = home.distrust() {
+        bail!(why);
+    }
     if let Some(kind) = platform::unsafe_filesystem(home.dir()) {
         anyhow::bail!(
             "{} is on {kind}, where SQLite's log is not safe; set FOREWORD_HOME to a local directory",
             home.dir().display()
         );
     }
+    // A person makes this file, with the usual umask, and it may hold addresses.
+    platform::close_to_others(&home.config());
     recover::set_unreleased_aside_alone(&home)?;
     Ok(home)
 }
@@ -110,7 +123,7 @@ pub fn waiting(home: &Home) -> u64 {
 
 /// The project that a directory belongs to, by the same rules as in hooks.
 pub fn project_of(dir: &Path) -> Option<String> {
-    let home = Home::from_env()?;
+    let home = home_to_look_at().ok()?;
     Reader::at(home, Some(dir.to_owned())).place.project
 }
 
@@ -171,10 +184,27 @@ impl Reader {
         self.place.project.as_deref()
     }
 
-    /// Whether Foreword is switched off for this project or session.
+    /// Whether Foreword is off for this project or session.
     pub fn is_off(&self) -> bool {
+        self.off_reason().is_some()
+    }
+
+    /// Why Foreword is off for this project or session; none if it is on.
+    pub fn off_reason(&self) -> Option<String> {
         let session = self.session.as_ref().map_or("", |it| &it.id);
-        switches::off_in_environment() || Switches::read(&self.home).covers(self.project(), session)
+        if switches::off_in_environment()
+            || Switches::read(&self.home).covers(self.project(), session)
+        {
+            return Some("it is switched off; `foreword on` switches it on again".to_owned());
+        }
+        self.policy().off()
+    }
+
+    /// What the repository and the user's settings restrict in this project.
+    pub fn policy(&self) -> ProjectPolicy {
+        let projects = self.settings.as_ref().map(|it| &it.projects);
+        let projects = projects.cloned().unwrap_or_default();
+        ProjectPolicy::of(self.place.root.as_deref(), self.project(), &projects)
     }
 
     /// Whether the settings exclude this project, or may do so because they cannot be read.

@@ -26,16 +26,16 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use foreword_core::model::Millis;
-use foreword_core::queue::Skipped;
 use foreword_core::safety::backup::Backup;
 use foreword_core::safety::recover::Restored;
 use foreword_core::store::{Item, ItemBody, Project};
 use foreword_core::text::{self, count, one_line, size};
 use serde_json::Value;
 
-use crate::doctor::Finding;
+use crate::colour::{Style, paint};
 use crate::doctor::agent::AgentStatus;
 use crate::doctor::status::Status;
+use crate::doctor::{Finding, Severity};
 use crate::install::Connection;
 use crate::local_time;
 use crate::platform;
@@ -78,7 +78,7 @@ pub fn item(item: &Item) -> String {
     let mut page = TextPage::default();
     match &item.body {
         ItemBody::Observation(it) => {
-            page.text("", &format!("#{} {}: {}", item.id, it.r#type, it.title));
+            page.title(&format!("#{} {}: {}", item.id, it.r#type, it.title));
             page.text("", &it.subtitle);
             let overtaken = found::overtaken(it.superseded_by, it.retracted.as_deref());
             page.text("", &found::later(overtaken, &it.supersedes, it.times));
@@ -105,9 +105,14 @@ pub fn item(item: &Item) -> String {
                 let version = it.prompt_version.as_deref().unwrap_or("unknown");
                 format!(" ({model}, prompts {version})")
             });
-            let by = format!("{}{}", it.provider, model.unwrap_or_default());
-            let origin = format!("{}{subagent}, worded by {by}", it.origin);
-            page.field("origin", &origin);
+            page.field("origin", &format!("{}{subagent}", it.origin));
+            let by = match it.provider.as_str() {
+                "offline" => "rules, without a model".to_owned(),
+                "user" => "the user".to_owned(),
+                "agent" => "the coding agent".to_owned(),
+                provider => format!("{provider}{}", model.unwrap_or_default()),
+            };
+            page.field("written by", &by);
             page.field(
                 "edited",
                 &it.edited_at.map(text::rfc3339).unwrap_or_default(),
@@ -115,7 +120,7 @@ pub fn item(item: &Item) -> String {
             page.field("imported", it.imported_from.as_deref().unwrap_or_default());
         }
         ItemBody::Summary(it) => {
-            page.text("", &format!("#{} summary: {}", item.id, it.request));
+            page.title(&format!("#{} summary: {}", item.id, it.request));
             page.gap();
             page.field("investigated", &it.investigated);
             page.field("learned", &it.learned);
@@ -126,12 +131,12 @@ pub fn item(item: &Item) -> String {
             page.field("notes", &it.notes);
         }
         ItemBody::Prompt(it) => {
-            page.text("", &format!("#{} prompt: {}", item.id, it.text));
+            page.title(&format!("#{} prompt: {}", item.id, it.text));
             page.gap();
             page.field("reply", it.reply.as_deref().unwrap_or_default());
         }
         ItemBody::Note(it) => {
-            page.text("", &format!("#{} note: {}", item.id, it.title));
+            page.title(&format!("#{} note: {}", item.id, it.title));
             page.gap();
             let lines = it.text.lines();
             for line in lines.filter(|it| !it.starts_with("<!-- foreword ")) {
@@ -177,7 +182,25 @@ impl TextPage {
     }
 
     fn field(&mut self, name: &str, text: &str) {
+        let start = self.out.len();
         self.text(&format!("{name:<13} "), text);
+        self.paint(Style::Quiet, start, name.len());
+    }
+
+    /// Adds the title of a page.
+    fn title(&mut self, text: &str) {
+        let start = self.out.len();
+        self.text("", text);
+        let length = self.out.len() - start;
+        self.paint(Style::Title, start, length.saturating_sub(1));
+    }
+
+    /// Colours a part of what was added last.
+    fn paint(&mut self, style: Style, start: usize, length: usize) {
+        if let Some(part) = self.out.get(start..start + length) {
+            let painted = paint(style, part);
+            self.out.replace_range(start..start + length, &painted);
+        }
     }
 
     /// Adds text after `mark`, wrapped and without control characters.
@@ -240,7 +263,8 @@ struct StatusLines(String);
 
 impl StatusLines {
     fn add(&mut self, name: &str, text: String) {
-        let _ = writeln!(self.0, "{name:<12}{text}");
+        let name = paint(Style::Quiet, &format!("{name:<12}"));
+        let _ = writeln!(self.0, "{name}{text}");
     }
 }
 
@@ -252,6 +276,9 @@ pub fn status(status: &Status) -> String {
             "off",
             format!("{scope}: nothing is written and nothing injected"),
         );
+    }
+    if !status.repository.is_empty() {
+        lines.add("repository", one_line(&status.repository));
     }
     lines.add("home", status.home.dir().display().to_string());
     lines.add("host", connection(status));
@@ -307,10 +334,13 @@ fn memory_lines(status: &Status, lines: &mut StatusLines) {
         let share = format!("{percent} % of it is indexed by meaning");
         lines.add("meaning", share);
     }
-    if let Some(at) = totals.last_event_at {
+    if let Some(at) = status.last_event_at {
         lines.add("last event", ago(status.now, at));
     }
 }
+
+/// The most skipped events that `status` lists.
+const SKIPPED_MAX: usize = 10;
 
 fn queue_lines(status: &Status, lines: &mut StatusLines) {
     let pending = status.queue.pending + status.spooled;
@@ -319,16 +349,16 @@ fn queue_lines(status: &Status, lines: &mut StatusLines) {
     let waiting = count(pending, "event", "events") + &oldest.unwrap_or_default();
     lines.add("pending", waiting + &why_pending(status, pending));
     if status.queue.skipped > 0 {
-        let skipped = format!("{} events could not be processed", status.queue.skipped);
-        lines.add("skipped", skipped);
-        for Skipped {
-            id,
-            kind,
-            last_error,
-        } in status.skipped.iter().take(3)
-        {
-            let why = one_line(last_error.as_deref().unwrap_or("unknown"));
-            lines.add("", format!("{id} {kind}: {why}"));
+        let events = count(status.queue.skipped, "event", "events");
+        let cure = "`foreword retry` tries all of them again, `foreword retry NUMBER` one";
+        lines.add(
+            "skipped",
+            format!("{events} could not be processed; {cure}"),
+        );
+        for (number, it) in (1..=SKIPPED_MAX).zip(&status.skipped) {
+            let why = one_line(it.last_error.as_deref().unwrap_or("unknown"));
+            let at = local_time::minute(it.at);
+            lines.add("", format!("{number}  {} of {at}: {why}", it.kind));
         }
     }
     if status.unreadable > 0 {
@@ -391,8 +421,12 @@ fn connection(status: &Status) -> String {
 pub fn findings(findings: &[Finding], checks: usize) -> String {
     let mut out = String::new();
     for finding in findings {
-        let severity = finding.severity.as_str();
-        let _ = writeln!(out, "{severity:<9}{}", finding.id);
+        let style = match finding.severity {
+            Severity::Error => Style::Error,
+            Severity::Warning => Style::Warning,
+        };
+        let severity = paint(style, &format!("{:<9}", finding.severity.as_str()));
+        let _ = writeln!(out, "{severity}{}", finding.id);
         let diagnosis = &finding.diagnosis;
         let _ = writeln!(out, "         {}", one_line(&diagnosis.evidence));
         let mark = if diagnosis.cure_is_command {
@@ -402,9 +436,23 @@ pub fn findings(findings: &[Finding], checks: usize) -> String {
         };
         let _ = writeln!(out, "         {mark}{}\n", one_line(&diagnosis.cure));
     }
-    let found = match findings.len() as u64 {
-        0 => "nothing found".to_owned(),
-        found => count(found, "finding", "findings"),
+    let count_of = |severity, one, many| {
+        let found = findings.iter().filter(|it| it.severity == severity);
+        match found.count() as u64 {
+            0 => None,
+            found => Some(count(found, one, many)),
+        }
+    };
+    let found: Vec<_> = [
+        count_of(Severity::Error, "error", "errors"),
+        count_of(Severity::Warning, "warning", "warnings"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let found = match found.as_slice() {
+        [] => "nothing found".to_owned(),
+        found => found.join(" and "),
     };
     let _ = writeln!(out, "{checks} checks, {found}");
     out
@@ -444,7 +492,16 @@ pub fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
         .to_string();
     // The file may come from a foreign repository, so control characters are replaced.
     let is_control = |it: char| text::is_unsafe(it) && !matches!(it, '\n' | '\t' | '\r');
-    diff.replace(is_control, "\u{fffd}")
+    let diff = diff.replace(is_control, "\u{fffd}");
+    let lines = diff.split_inclusive('\n').map(|line| {
+        let (text, end) = line.split_at(line.trim_end_matches('\n').len());
+        match text.chars().next() {
+            Some('+') => paint(Style::Added, text) + end,
+            Some('-') => paint(Style::Removed, text) + end,
+            _ => line.to_owned(),
+        }
+    });
+    lines.collect()
 }
 
 pub fn restored(name: &str, restored: &Restored) -> String {
@@ -471,6 +528,15 @@ pub fn restored(name: &str, restored: &Restored) -> String {
         );
     }
     text
+}
+
+/// What going back to a backup would change.
+pub fn restore_plan(name: &str, restored: &Restored) -> String {
+    format!(
+        "{name}: {} come back, {} that came after it would be gone\n",
+        count(restored.came_back, "item would", "items would"),
+        count(restored.gone, "item", "items"),
+    )
 }
 
 pub fn backed_up(backup: &Backup) -> String {

@@ -118,6 +118,12 @@ fn stamp(home: &Home) -> bool {
     std::fs::write(path, format!("{} {}", stamp.tries, stamp.at)).is_ok()
 }
 
+/// Whether a worker was started that may still come up: the first try of a series, not one of several
+/// that failed.
+pub fn may_be_starting(home: &Home) -> bool {
+    failed_starts(home) <= 1
+}
+
 /// How many times in a row hooks started a worker that failed to start.
 pub fn failed_starts(home: &Home) -> u32 {
     let stamp = std::fs::read_to_string(home.start_stamp()).ok();

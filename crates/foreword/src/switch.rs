@@ -6,14 +6,15 @@
 //! switch and its time, so that nothing that happened while a scope was off is taken from the host's
 //! transcripts later.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write as _};
 use std::ops::Range;
 use std::path::PathBuf;
 
-use foreword_core::model::Millis;
+use foreword_core::model::{Event, Millis};
 use foreword_core::text::if_there;
 
+use crate::config::policy::{Policy, ProjectPolicy};
 use crate::home::Home;
 
 /// A scope that can be switched off.
@@ -161,6 +162,39 @@ impl OffTimes {
     pub fn cover(&self, project: Option<&str>, session: &str, at: Millis) -> bool {
         let mut times = self.0.iter();
         times.any(|(scope, time)| time.contains(&at) && scope.covers(project, session))
+    }
+}
+
+/// Decides whether events that come from a session's transcript may be used: neither from times
+/// when Foreword was off, nor while it is, nor against the policy of their project.
+pub struct TranscriptGate<'a> {
+    switches: Switches,
+    off_times: OffTimes,
+    session: &'a str,
+    projects: &'a BTreeMap<String, Policy>,
+}
+
+impl<'a> TranscriptGate<'a> {
+    pub fn new(
+        home: &Home,
+        session: &'a str,
+        projects: &'a BTreeMap<String, Policy>,
+    ) -> TranscriptGate<'a> {
+        TranscriptGate {
+            switches: Switches::read(home),
+            off_times: OffTimes::read(home),
+            session,
+            projects,
+        }
+    }
+
+    pub fn bars(&self, event: &Event) -> bool {
+        let project = event.project.as_deref();
+        let policy = ProjectPolicy::of_event(event, self.projects);
+        self.switches.covers(project, self.session)
+            || self.off_times.cover(project, self.session, event.at)
+            || policy.off().is_some()
+            || policy.excludes(event)
     }
 }
 

@@ -197,6 +197,10 @@ enum WorkerStep {
 
 impl<'a> Worker<'a> {
     fn come_up(home: &'a Home, config: &'a Config, until: Until) -> anyhow::Result<Worker<'a>> {
+        // Before the databases are opened: SQLite creates a log with the mode of its database.
+        if let Some(line) = home.make_private() {
+            Log::Worker.line(home, &line);
+        }
         let queue =
             Queue::open(&home.queue(), &home.backups()).context("could not open queue.db")?;
         let store =
@@ -507,10 +511,8 @@ impl<'a> Worker<'a> {
                 self.limits.remove(&claim.host_session_id);
                 let events = text::count(claim.events.len() as u64, "event", "events");
                 let session = text::shorten(&claim.host_session_id, 80);
-                Log::Work.line(
-                    self.home,
-                    &format!("{events} of session {session} taken in"),
-                );
+                let line = format!("{events} of session {session} processed");
+                Log::Work.line(self.home, &line);
                 self.queue
                     .finish(claim)
                     .context("could not finish in queue.db")?;

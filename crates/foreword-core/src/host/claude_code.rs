@@ -33,6 +33,7 @@ pub const HOST: Host = Host {
     bare_input,
     tool_kind,
     tool_use,
+    own_tool,
     is_own_file,
     transcript: transcript::read,
 };

@@ -25,8 +25,7 @@ pub fn conversation(
     let mut turns: Vec<Turn> = Vec::new();
     let take = |input: ReplayedInput| -> Result<(), Infallible> {
         let event = fill::event(host, &input, uuid_at(input.at, &ids), None, rules);
-        let event = event
-            .filter(|it| it.agent_id.is_none() && !(rules.was_off)(it.project.as_deref(), it.at));
+        let event = event.filter(|it| it.agent_id.is_none() && !(rules.is_barred)(it));
         let Some(event) = event else {
             return Ok(());
         };

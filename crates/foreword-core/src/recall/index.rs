@@ -83,7 +83,12 @@ pub struct IndexRequest<'a> {
     pub now: Millis,
     /// If set, an older observation is left out unless an agent opened it within this time.
     pub unopened_kept: Option<Millis>,
+    /// Whether the agent is asked to write the memory itself.
+    pub asks_agent: bool,
 }
+
+/// Asks the agent to write the memory, if the user chose that.
+const ASK_AGENT: &str = "You write this project's memory: at the end of a turn that decided, learned or finished something, call Foreword's `remember` once, with a title, facts and files.\n";
 
 /// The most lines of what the user laid down that are read; the rest is only counted.
 const RULES_READ: usize = 24;
@@ -136,19 +141,27 @@ pub fn index(store: Option<&Store>, request: &IndexRequest<'_>) -> rusqlite::Res
         let (text, weighed) = (id_line, Vec::new());
         return Ok(Some(Index { text, weighed }));
     }
+    // Outside of the frame, since it is an instruction, and what stands in the frame is not.
+    let asked = if request.asks_agent { ASK_AGENT } else { "" };
+    let id_line = format!("{asked}{id_line}");
+    let nothing = request.asks_agent.then(|| Index {
+        text: id_line.clone(),
+        weighed: Vec::new(),
+    });
     let (Some(store), Some(project)) = (store, request.project) else {
-        return Ok(None);
+        return Ok(nothing);
     };
     let Some((project_id, name)) = project_row(store, project)? else {
-        return Ok(None);
+        return Ok(nothing);
     };
     let contents = contents(store, project_id, request)?;
     if contents.lines().next().is_none() && contents.sessions.is_empty() {
-        return Ok(None);
+        return Ok(nothing);
     }
     let frame = Frame {
         project: &name,
         new_notes: new_notes(store, request.root)?,
+        has_master: request.root.is_some_and(has_master),
         budget: request.start_reason.budget(),
     };
     let mut index = page::render(&frame, &contents);
@@ -360,11 +373,14 @@ fn last_work(store: &Store, sessions: &[IndexSession]) -> rusqlite::Result<Strin
     Ok("[]".to_owned())
 }
 
-/// How many notes are newer than the project's master, counting only sessions in this memory: notes
+fn has_master(root: &Path) -> bool {
+    Folder::at(root, None).is_ok_and(|it| it.master().exists())
+}
+
+/// How many notes are not in the project's master yet, counting only sessions in this memory: notes
 /// that came with a clone are somebody else's.
 fn new_notes(store: &Store, root: Option<&Path>) -> rusqlite::Result<u64> {
     let folder = root.and_then(|root| Folder::at(root, None).ok());
-    let folder = folder.filter(|it| it.master().exists());
     let sql = "select 1 from sessions where host_session_id = :session";
     let mut statement = store.connection.prepare_cached(sql)?;
     let mut count = 0;

@@ -20,8 +20,9 @@ pub const FRAME: &str = "foreword-memory";
 /// What stands around the lines of an index.
 pub(super) struct Frame<'a> {
     pub project: &'a str,
-    /// How many notes are newer than the project's master.
+    /// How many notes are not in the project's master yet.
     pub new_notes: u64,
+    pub has_master: bool,
     /// The most tokens of the text.
     pub budget: usize,
 }
@@ -97,7 +98,14 @@ impl Frame<'_> {
         let mut foot = String::new();
         if self.new_notes > 0 {
             let notes = text::count(self.new_notes, "note is", "notes are");
-            foot += &format!("{notes} newer than _memory/master.md; the user may /synthesize.\n");
+            foot += &match self.has_master {
+                true => {
+                    format!("{notes} newer than _memory/master.md; the user may /synthesize.\n")
+                }
+                false => format!(
+                    "{notes} in _memory/, without a master.md yet; the user may /synthesize.\n"
+                ),
+            };
         }
         foot += HOW_TO_GET_MORE;
         foot += &format!("Anything else: `search`.\n</{FRAME}>\n");

@@ -135,6 +135,13 @@ impl Store {
             if let Some(prompt) = prompt {
                 settle_prompt(&tx, prompt, derived, batch.replaces)?;
             }
+            for mark in &derived.derived.marks {
+                if let (Mark::OfTurn(id), Some(prompt)) = (mark, prompt) {
+                    observations::give_to_turn(&tx, *id, &session, prompt)?;
+                    settle_prompt(&tx, prompt, derived, batch.replaces)?;
+                    outcome = Outcome::Stored;
+                }
+            }
             // Triggers have added all of it to the full text, too.
             fault::point("store:after-index");
         }
@@ -146,6 +153,7 @@ impl Store {
                         supersede(&tx, *old, *new)?;
                     }
                 }
+                Mark::OfTurn(_) => {}
             }
         }
         if let Some(digest) = batch.digest {

@@ -454,3 +454,25 @@ impl Store {
         )
     }
 }
+
+/// Makes an observation that the agent wrote by `remember` one of the turn in which it did. The server
+/// that stored it knew neither the turn nor, after the user cleared the session, the session.
+pub(super) fn give_to_turn(
+    tx: &Transaction<'_>,
+    id: i64,
+    session: &SessionRow,
+    prompt: i64,
+) -> rusqlite::Result<()> {
+    tx.execute(
+        "update or ignore observations
+         set session_id = :session, prompt_id = :prompt
+         where id = :id and provider = :provider and prompt_id is null",
+        named_params! {
+            ":id": id,
+            ":session": session.id,
+            ":prompt": prompt,
+            ":provider": Origin::Agent.to_string(),
+        },
+    )?;
+    Ok(())
+}

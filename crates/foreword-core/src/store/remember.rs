@@ -30,6 +30,8 @@ pub struct ToRemember<'a> {
     pub pin: bool,
     /// The last moment at which it holds.
     pub until: Option<Millis>,
+    /// Whose words it is: the user's, or the agent's, if the agent writes the memory.
+    pub origin: Origin,
     /// The project's key.
     pub project: &'a str,
     pub session: &'a HostSession,
@@ -53,6 +55,7 @@ impl<'a> ToRemember<'a> {
             text,
             title: "",
             kind: ObservationType::Decision,
+            origin: Origin::User,
             facts: Vec::new(),
             concepts: Vec::new(),
             files: Vec::new(),
@@ -106,7 +109,7 @@ impl Store {
             },
             derived: Derived::default(),
             provenance: Provenance {
-                provider: Origin::User.to_string(),
+                provider: request.origin.to_string(),
                 model: None,
                 prompt_version: None,
             },
@@ -151,6 +154,6 @@ fn observation(request: &ToRemember<'_>) -> Observation {
         concepts: request.concepts.clone(),
         files: request.files.iter().map(file).collect(),
         at: request.now,
-        ..Observation::blank(request.seed.clone(), request.kind, Origin::User)
+        ..Observation::blank(request.seed.clone(), request.kind, request.origin)
     }
 }

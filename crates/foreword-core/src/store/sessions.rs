@@ -59,6 +59,15 @@ impl Store {
         Ok(sessions)
     }
 
+    /// The top of the working tree that a session ran in.
+    pub fn session_root(&self, session: &HostSession) -> rusqlite::Result<Option<PathBuf>> {
+        let root: Option<Option<PathBuf>> = self.connection.first(
+            "select root from sessions where host = :host and host_session_id = :session",
+            named_params! {":host": session.host, ":session": session.id},
+        )?;
+        Ok(root.flatten())
+    }
+
     /// The session that an item belongs to.
     pub fn session_of(&self, item: i64) -> rusqlite::Result<Option<HostSession>> {
         self.connection.first(

@@ -292,6 +292,7 @@ fn what_the_user_says_supersedes_an_observation_is_still_found_below_it() {
     assert_eq!(hits(&query), [(2, Some(3))], "it alone has all the words");
 
     let request = IndexRequest {
+        asks_agent: false,
         project: Some("/p"),
         host_session_id: "new",
         start_reason: StartReason::Startup,
@@ -376,6 +377,7 @@ fn a_repeated_observation_is_listed_under_its_latest_session() {
     }
     session_finds(&mut memory, "k", 900, SEEN);
     let request = IndexRequest {
+        asks_agent: false,
         project: Some("/p"),
         host_session_id: "new",
         start_reason: StartReason::Startup,

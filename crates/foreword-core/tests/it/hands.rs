@@ -125,6 +125,7 @@ fn shown(store: &Store, now: i64) -> String {
         root: None,
         now,
         unopened_kept: None,
+        asks_agent: false,
     };
     index(Some(store), &request)
         .unwrap()
@@ -441,6 +442,7 @@ fn an_older_line_that_nobody_opened_leaves_the_index_if_the_settings_say_so() {
         root: None,
         now: 100 * DAY,
         unopened_kept,
+        asks_agent: false,
     };
     let ids = |unopened_kept| -> Vec<i64> {
         let index = index(Some(&store), &request(unopened_kept))

@@ -123,6 +123,7 @@ fn told(store: &Store, session: &str, source: &str) -> Option<String> {
 
 fn told_at(store: &Store, session: &str, source: &str, root: Option<&Path>) -> Option<String> {
     let request = IndexRequest {
+        asks_agent: false,
         project: Some("/p"),
         host_session_id: session,
         start_reason: StartReason::parse(Some(source)),
@@ -260,6 +261,7 @@ fn another_project_or_none_is_told_nothing() {
     let store = memory(&dir, 3);
     for project in [Some("/other/p"), None] {
         let request = IndexRequest {
+            asks_agent: false,
             project,
             host_session_id: "x",
             start_reason: StartReason::Startup,

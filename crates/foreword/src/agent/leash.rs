@@ -137,7 +137,7 @@ impl Leash {
     /// The end of the pause; none if there is no pause, or if it has lasted so long that events are
     /// derived offline.
     pub fn waits_until(&self, store: &Store, now: Millis) -> rusqlite::Result<Option<Millis>> {
-        if self.provider == Name::Offline || self.lifted {
+        if !self.provider.has_model() || self.lifted {
             return Ok(None);
         }
         let streak = store.streak(self.provider.as_str())?;

@@ -182,7 +182,7 @@ impl Model {
                 &config.anthropic,
             ))),
             Name::OpenAi => Some(Model::OpenAi(openai::OpenAi::new(&config.openai))),
-            Name::Offline => None,
+            Name::Agent | Name::Offline => None,
         }
     }
 

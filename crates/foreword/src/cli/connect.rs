@@ -9,7 +9,9 @@ use super::consent;
 use crate::config::provider;
 use crate::home::{self, Home};
 use crate::host::claude_code::agent_files;
-use crate::host::{self, CLIENTS, Client, InstallScope, Permission, READING_TOOLS, SettingsPlace};
+use crate::host::{
+    self, CLIENTS, Client, InstallScope, Permission, READING_TOOLS, REMEMBER, SettingsPlace,
+};
 use crate::install::skills::{self, Task};
 use crate::install::{self, InstallRecord, SettingsFile};
 use crate::service;
@@ -92,8 +94,19 @@ pub fn install(args: &InstallArgs) -> anyhow::Result<()> {
     let insert = place.client.insert_server;
     let listed = list.plan(|text| Ok(Some(insert(text.unwrap_or_default(), &program)?)))?;
     let settings = Target::read(place.clone())?;
+    let wanted = args.provider.as_deref().and_then(provider::Name::parse);
+    let chosen = if dry_run {
+        wanted
+    } else {
+        consent::choose_provider(&service::home_to_look_at()?, wanted)?
+    };
     let allow_tools = args.allow_tools(&settings)?;
-    connect(&settings, &program, allow_tools, dry_run)?;
+    let rule = |tool: &str| (place.client.rule)(tool, false);
+    let reading = READING_TOOLS.iter().map(|tool| (rule(tool), allow_tools));
+    // The agent that writes the memory calls `remember` in many turns.
+    let remember = chosen.map(|name| name == provider::Name::Agent && !args.no_allow_tools);
+    let decisions: Vec<_> = reading.chain([(rule(REMEMBER), remember)]).collect();
+    connect(&settings, &program, &decisions, dry_run)?;
     relist(&list, listed, dry_run)?;
     let task = Task::Write { program: &program };
     skills::settle(&place, task, dry_run)?;
@@ -101,8 +114,7 @@ pub fn install(args: &InstallArgs) -> anyhow::Result<()> {
         settings.say_whether_tools_are_allowed()?;
     }
     if !dry_run {
-        let wanted = args.provider.as_deref().and_then(provider::Name::parse);
-        consent::settle(&service::home_to_write()?, wanted)?;
+        consent::settle(&service::home_to_write()?, wanted, chosen)?;
         super::model::offer(&service::home_to_write()?);
     }
     Ok(())
@@ -186,7 +198,7 @@ impl Target {
 fn connect(
     settings: &Target,
     program: &Path,
-    allow_tools: Option<bool>,
+    decisions: &[(String, Option<bool>)],
     dry_run: bool,
 ) -> anyhow::Result<()> {
     let Target {
@@ -202,13 +214,8 @@ fn connect(
         let before = text.unwrap_or_default();
         let clean = clean.as_deref().unwrap_or_default();
         let after = install::connect(place.client, before, clean, program)?;
-        let wanted = allow_tools.map(|allow| {
-            let tools = if allow { READING_TOOLS } else { &[] };
-            let rules = tools.iter().map(|tool| (place.client.rule)(tool, false));
-            rules.collect()
-        });
         let (after, ours) =
-            install::permit(place.client, before, &after, wanted, earlier.as_ref())?;
+            install::permit(place.client, before, &after, decisions, earlier.as_ref())?;
         rules = ours;
         Ok(Some(after))
     })?;

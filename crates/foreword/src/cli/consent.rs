@@ -1,8 +1,8 @@
 //! The user's consent to a provider, at install.
 //!
 //! Nothing is sent to a model, and nothing is spent, before the user has agreed here or in the
-//! settings. The question is asked on a terminal, and repeated until it is answered with `claude` or
-//! `offline`; the answer is stored, so it is asked once.
+//! settings. The question is asked on a terminal, and repeated until it is answered with `claude`,
+//! `agent` or `offline`; the answer is stored, so it is asked once.
 
 use std::io::{IsTerminal as _, Write as _};
 
@@ -17,13 +17,18 @@ use crate::install::local_models;
 use crate::platform;
 use crate::show;
 
-/// Stores the provider chosen by option or by answer, and prints who writes the memory.
-pub fn settle(home: &Home, wanted: Option<Name>) -> anyhow::Result<()> {
+/// The provider of the option, else of the user's answer; none if there is neither.
+pub fn choose_provider(home: &Home, wanted: Option<Name>) -> anyhow::Result<Option<Name>> {
     let (config, _) = Config::tolerant(home);
-    let chosen = match wanted {
-        Some(name) => Some(name),
-        None => ask(home, &config)?,
-    };
+    match wanted {
+        Some(name) => Ok(Some(name)),
+        None => ask(home, &config),
+    }
+}
+
+/// Stores the chosen provider, and prints who writes the memory.
+pub fn settle(home: &Home, wanted: Option<Name>, chosen: Option<Name>) -> anyhow::Result<()> {
+    let (config, _) = Config::tolerant(home);
     if let Some(name) = chosen {
         keep(home, name)?;
     }
@@ -51,8 +56,8 @@ fn ask(home: &Home, config: &Config) -> anyhow::Result<Option<Name>> {
         return Ok(None);
     }
     print_if_terminal(&show::consent(config));
-    let names = [Name::Claude, Name::Offline];
-    let answer = choose("claude or offline?", &names.map(Name::as_str));
+    let names = [Name::Claude, Name::Agent, Name::Offline];
+    let answer = choose("claude, agent or offline?", &names.map(Name::as_str));
     Ok(answer?.map(|at| names[at]))
 }
 

@@ -49,6 +49,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let place = &reader.place;
     let store = service::memory(&reader.home)?;
     let request = IndexRequest {
+        asks_agent: hook::asks_agent(&reader.home, host::client_here(), place.root.as_deref()),
         project: place.project.as_deref(),
         host_session_id: &args.session,
         start_reason: StartReason::parse(Some(&args.source)),
@@ -83,7 +84,7 @@ fn nothing(args: &Args, why: &str) {
 /// The reason why the hook shows nothing here.
 fn silenced(reader: &Reader) -> Option<&'static str> {
     match &reader.settings {
-        _ if reader.is_off() => Some("Foreword is switched off here; `foreword on` switches it on"),
+        _ if reader.is_off() => Some("Foreword is off here; `foreword status` says why"),
         None => Some("the settings cannot be read; `foreword doctor` says why"),
         Some(settings) if !settings.show.index => Some("show.index is false in the settings"),
         Some(_) if reader.is_excluded() => Some("the settings exclude this project"),

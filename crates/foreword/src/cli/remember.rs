@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::ensure;
-use foreword_core::model::ObservationType;
+use foreword_core::model::{ObservationType, Origin};
 use serde_json::json;
 
 use super::notes;
@@ -62,6 +62,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         text: text.trim().to_owned(),
         title: args.title.clone(),
         kind: args.observation_type,
+        origin: Origin::User,
         facts: args.fact.clone(),
         concepts: args.concept.clone(),
         files: args.file.clone(),

@@ -1,5 +1,6 @@
 //! `foreword status`: shows what was captured, what is pending and what failed.
 
+use foreword_core::text::rfc3339;
 use serde_json::json;
 
 use super::JsonArgs;
@@ -29,6 +30,7 @@ fn as_json(status: &Status) -> serde_json::Value {
     json!({
         "pending": status.queue.pending + status.spooled,
         "skipped": status.queue.skipped,
+        "last_event_at": status.last_event_at.map(rfc3339),
         "observations": status.totals.observations,
         "summaries": status.totals.summaries,
         "prompts": status.totals.prompts,
@@ -48,8 +50,9 @@ fn as_json(status: &Status) -> serde_json::Value {
         "embedded": status.embedded,
         "server": status.server,
         "tools_allowed": status.permission == Permission::Allowed,
-        "off": is_off_here(status),
+        "off": is_off_here(),
         "switched_off": status.off,
+        "repository": status.repository,
         "home": status.home.dir(),
         "lost": status.not_kept.lost(),
         "problems": status.problems,

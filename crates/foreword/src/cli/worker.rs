@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::JsonArgs;
 use crate::config::Config;
-use crate::config::provider::{self, Name};
+use crate::config::provider;
 use crate::home::Home;
 use crate::local_time;
 use crate::log::Log;
@@ -40,8 +40,8 @@ enum WorkerAction {
     Status(JsonArgs),
     /// Process everything that is queued, now
     Drain {
-        /// Also events that were skipped after failing too often
-        #[arg(long)]
+        /// Also events that were skipped after failing too often, like `foreword retry`
+        #[arg(long, hide = true)]
         skipped: bool,
     },
 }
@@ -88,7 +88,7 @@ fn run_here(home: &Home, detached: bool) -> anyhow::Result<()> {
             // A worker without a model needs no key from a hook's environment, so it can be started
             // here.
             let (config, _) = Config::tolerant(home);
-            if provider::choose(&config, home).name == Name::Offline {
+            if !provider::choose(&config, home).name.has_model() {
                 start_another(home)?;
             }
         }
@@ -164,7 +164,7 @@ fn drain(home: &Home, skipped: bool) -> anyhow::Result<()> {
     if skipped {
         let queue = service::queue_to_write(home)?;
         queue
-            .retry_skipped()
+            .retry_skipped(None)
             .context("could not queue the skipped events again")?;
     }
     report(home, drain_all(home, &config)?);

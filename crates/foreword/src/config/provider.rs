@@ -13,6 +13,8 @@ pub enum Name {
     Claude,
     Anthropic,
     OpenAi,
+    /// The coding agent itself, by our tool `remember`.
+    Agent,
     Offline,
 }
 
@@ -95,6 +97,21 @@ const ROWS: &[Row] = &[
         after_auth_failure: CHECK_KEY,
     },
     Row {
+        name: Name::Agent,
+        text: "agent",
+        inherits: &[],
+        inherits_if: &[],
+        required_key: None,
+        problem: |_, _| None,
+        model: |_| "",
+        writer: |_| {
+            "by the coding agent itself, with `remember`; turns in which it does not call that \
+             are written offline"
+                .to_owned()
+        },
+        after_auth_failure: "",
+    },
+    Row {
         name: Name::Offline,
         text: "offline",
         inherits: &[],
@@ -121,6 +138,11 @@ impl Name {
     /// The name of the model in the settings; empty for `offline`.
     pub fn model(self, config: &Config) -> &str {
         (self.row().model)(config)
+    }
+
+    /// Whether Foreword asks a model.
+    pub fn has_model(self) -> bool {
+        !matches!(self, Name::Agent | Name::Offline)
     }
 
     pub fn parse(text: &str) -> Option<Name> {
@@ -210,6 +232,16 @@ pub fn choose(config: &Config, home: &Home) -> Choice {
         (Name::Offline, reason.to_owned())
     };
     Choice { name, reason }
+}
+
+/// Whether the coding agent itself writes the memory. Hooks ask this: settings are read only if there
+/// are any.
+pub fn is_agent(home: &Home) -> bool {
+    if home.config().exists() || std::env::var_os("FOREWORD_PROVIDER").is_some() {
+        let (config, _) = Config::tolerant(home);
+        return choose(&config, home).name == Name::Agent;
+    }
+    chosen_at_install(home) == Some(Name::Agent)
 }
 
 /// The provider that the user agreed to at `install`.

@@ -7,7 +7,7 @@ use foreword_core::store::Store;
 
 use crate::agent::budget::{self, Budget};
 use crate::agent::leash::{self, Pause, Unfit, pause};
-use crate::config::provider::{self, Choice, Name, ProviderProblem};
+use crate::config::provider::{self, Choice, ProviderProblem};
 use crate::config::{BudgetSection, Config};
 use crate::home::Home;
 
@@ -60,7 +60,7 @@ impl AgentStatus {
     }
 
     pub fn has_model(&self) -> bool {
-        self.choice.name != Name::Offline
+        self.choice.name.has_model()
     }
 
     /// The number of batches that offline derived today in the provider's place.

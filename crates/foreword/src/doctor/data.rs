@@ -1,15 +1,21 @@
 //! Checks of the data directory: permissions, file system and free space.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::{Diagnosis, Examination};
+use crate::home::{self, Home};
 use crate::platform;
 use foreword_core::text::shell_word;
 
 pub fn permissions(exam: &Examination) -> Option<Diagnosis> {
     let dir = exam.home.dir();
-    let wrong = wrong_modes(dir);
+    let mut wrong = exam.home.wrong_modes();
+    // A person makes the settings, usually open to others. Nobody reaches them in a closed folder, and
+    // the next command that writes closes them, too (`service::home_to_write`).
+    if wrong.first().is_some_and(|(path, _)| path != dir) {
+        let config = exam.home.config();
+        wrong.retain(|(path, mode)| *path != config || mode & 0o600 != 0o600);
+    }
     let (path, mode) = wrong.first()?;
     let what = if mode & 0o077 == 0 {
         "is closed to its owner"
@@ -26,40 +32,37 @@ pub fn permissions(exam: &Examination) -> Option<Diagnosis> {
     )
 }
 
-/// Files that others may read, or that we ourselves may not.
-fn wrong_modes(dir: &Path) -> Vec<(PathBuf, u32)> {
-    let mut wrong = Vec::new();
-    let mut waiting = vec![dir.to_owned()];
-    while let Some(path) = waiting.pop() {
-        let Ok(metadata) = std::fs::symlink_metadata(&path) else {
-            continue;
-        };
-        if metadata.is_symlink() {
-            continue;
-        }
-        let mode = metadata.permissions().mode() & 0o777;
-        let needed = if metadata.is_dir() { 0o700 } else { 0o600 };
-        if mode & 0o077 != 0 || mode & needed != needed {
-            wrong.push((path.clone(), mode));
-        }
-        let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
-        waiting.extend(entries.map(|entry| entry.path()));
-    }
-    wrong.sort();
-    wrong
-}
-
 pub fn filesystem(exam: &Examination) -> Option<Diagnosis> {
     let dir = exam.home.dir();
     let kind = platform::unsafe_filesystem(dir)?;
+    let path = dir.display();
+    let evidence = format!("{path} is on {kind}, where SQLite's log is not safe");
+    cured_by_moving(dir, "to a local disk", evidence)
+}
+
+pub fn path_too_long(exam: &Examination) -> Option<Diagnosis> {
+    cured_by_moving(exam.home.dir(), "to a shorter path", too_long(&exam.home)?)
+}
+
+/// One line about a data directory whose path is too long for SQLite; none if it is not.
+pub fn too_long(home: &Home) -> Option<String> {
+    let length = home.too_long()?;
+    Some(format!(
+        "the path of {} has {length} bytes, and SQLite cannot use more than {}; events wait in the spool, where \
+         they are safe if you move the directory",
+        home.dir().display(),
+        home::PATH_MAX
+    ))
+}
+
+/// Advises to move the data directory, by a command if the usual place is free.
+fn cured_by_moving(dir: &Path, where_to: &str, evidence: String) -> Option<Diagnosis> {
     let word = shell_word(dir);
     let usual = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".foreword"));
     let usual = usual.filter(|usual| {
         let parent = usual.parent().unwrap_or(usual);
         !usual.exists() && platform::unsafe_filesystem(parent).is_none()
     });
-    let path = dir.display();
-    let evidence = format!("{path} is on {kind}, where SQLite's log is not safe");
     match usual {
         Some(usual) => {
             let usual = shell_word(&usual);
@@ -69,7 +72,7 @@ pub fn filesystem(exam: &Examination) -> Option<Diagnosis> {
             )
         }
         None => Diagnosis::advised(
-            format!("move {word} to a local disk and set FOREWORD_HOME to where it is then"),
+            format!("move {word} {where_to} and set FOREWORD_HOME to where it is then"),
             evidence,
         ),
     }

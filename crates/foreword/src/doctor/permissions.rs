@@ -2,7 +2,8 @@
 
 use super::host::{Hooks, plugin_is_on, settings_unread};
 use super::{Diagnosis, Examination};
-use crate::host::{Listed, Permission, READING_TOOLS};
+use crate::config::provider;
+use crate::host::{Listed, Permission, READING_TOOLS, REMEMBER};
 use crate::install::{self, InstallRecord};
 
 pub fn tools_not_allowed(exam: &Examination) -> Option<Diagnosis> {
@@ -36,6 +37,33 @@ pub fn tools_not_allowed(exam: &Examination) -> Option<Diagnosis> {
     }
 }
 
+/// The agent is to write the memory, but may not: then it is not asked to.
+pub fn agent_not_asked(exam: &Examination) -> Option<Diagnosis> {
+    if !provider::is_agent(&exam.home) {
+        return None;
+    }
+    let tools = Tools::find(exam)?;
+    let client = tools.hooks.place.client;
+    let root = install::project_root().ok();
+    let may = client.tool_permission(root.as_deref(), &[REMEMBER], tools.of_plugin);
+    let (title, rule) = (client.host.title, (client.rule)(REMEMBER, tools.of_plugin));
+    let why = match may {
+        Permission::Allowed => return None,
+        Permission::Asked => format!("{title} would ask before each call of `{REMEMBER}`"),
+        Permission::Denied => format!("the permission rules of {title} deny `{REMEMBER}`"),
+    };
+    let evidence = format!(
+        "the coding agent is to write the memory, but is not asked to: {why}; all turns are derived offline"
+    );
+    if tools.of_plugin || may == Permission::Denied {
+        let path = tools.hooks.place.settings.display();
+        let advice = format!("allow \"{rule}\" under \"permissions\" in {path}");
+        return Diagnosis::advised(advice, evidence);
+    }
+    let cure = format!("{} --provider agent", tools.hooks.install(exam));
+    Diagnosis::cured_by(cure, evidence)
+}
+
 /// A line for a user who did not want the tools to be allowed.
 pub fn tools_refused(exam: &Examination) -> Option<String> {
     let tools = Tools::find(exam)?;
@@ -57,7 +85,9 @@ struct Tools {
 impl Tools {
     /// Whether the user said no to allowing the tools.
     fn is_refused(&self) -> bool {
-        let no_rules = self.rules.as_ref().is_some_and(Vec::is_empty);
+        let is_about_reading = |rule: &String| !rule.ends_with(REMEMBER);
+        let no_rules = |it: &Vec<String>| !it.iter().any(is_about_reading);
+        let no_rules = self.rules.as_ref().is_some_and(no_rules);
         no_rules && self.permission == Permission::Asked
     }
 

@@ -4,20 +4,24 @@ use std::fmt::Display;
 
 use anyhow::Context as _;
 use foreword_core::db::OpenError;
+use foreword_core::model::Millis;
 use foreword_core::queue::{Counts, Queue, Skipped};
 use foreword_core::safety;
 use foreword_core::spool;
 use foreword_core::store::{Store, Totals};
 
 use super::agent::AgentStatus;
+use super::data;
+use super::work;
 use crate::config::Config;
+use crate::config::policy::{FILE, ProjectPolicy};
 use crate::home::{self, Home};
 use crate::host::{self, CLIENTS, Client, Listed, Permission, READING_TOOLS, SettingsPlace};
 use crate::install::{self, Connection};
 use crate::log::{Fact, Log};
 use crate::not_kept::{self, NotKept};
 use crate::platform::{self, Lock};
-use crate::service::{self, embed_client, recover};
+use crate::service::{Reader, embed_client, recover};
 use crate::switch::{self, Switches};
 
 /// The content of the screen.
@@ -25,6 +29,8 @@ pub struct Status {
     pub home: Home,
     /// The scopes in which Foreword is switched off.
     pub off: Vec<String>,
+    /// What the current project's repository restricts; empty if nothing.
+    pub repository: String,
     /// The coding agent that is connected, or could be.
     pub client: &'static Client,
     pub connection: Result<Connection, String>,
@@ -38,6 +44,8 @@ pub struct Status {
     /// The last error of an event that will be tried again.
     pub last_error: Option<String>,
     pub spooled: u64,
+    /// The time of the newest event, whether it is stored or waits.
+    pub last_event_at: Option<Millis>,
     /// The share of the memory that is indexed by meaning; none without the sentence model.
     pub embedded: Option<f64>,
     pub unreadable: u64,
@@ -52,9 +60,9 @@ pub struct Status {
 }
 
 /// Whether Foreword is switched off in this directory.
-pub fn is_off_here(status: &Status) -> bool {
-    let here = service::current_project();
-    switch::off_in_environment() || Switches::read(&status.home).covers(here.as_deref(), "")
+pub fn is_off_here() -> bool {
+    let here = Reader::here();
+    here.map_or(switch::off_in_environment(), |here| here.is_off())
 }
 
 pub fn gather(home: Home) -> anyhow::Result<Status> {
@@ -63,6 +71,7 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
         let dir = home.dir().display();
         problems.push(format!("{dir} cannot be written, so events are lost"));
     }
+    problems.extend(data::too_long(&home));
     let not_kept = NotKept::read(&home);
     problems.extend(not_kept::lost_line(&not_kept));
     let queue = or_problem(Queue::look(&home.queue()), "queue.db", &mut problems);
@@ -94,13 +103,21 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
     let queue = queue.as_ref();
     let counts = queue.map_or(Ok(Counts::default()), Queue::counts);
     let connection = connection().map_err(|error| format!("{error:#}"));
+    let totals = or_problem(totals, "memory.db", &mut problems);
+    let counts = or_problem(counts, "queue.db", &mut problems);
+    let newest_spooled = spooled.last().and_then(|file| work::spooled_at(file));
     let client = connection
         .as_ref()
         .map_or_else(|_| host::default_client(), |it| it.0);
-    let root = service::current_place().and_then(|it| it.root);
+    let here = Reader::here()?;
+    let (root, policy) = (here.place.root.clone(), here.policy());
     Ok(Status {
-        totals: or_problem(totals, "memory.db", &mut problems),
-        queue: or_problem(counts, "queue.db", &mut problems),
+        last_event_at: [totals.last_event_at, counts.newest_at, newest_spooled]
+            .into_iter()
+            .max()
+            .flatten(),
+        totals,
+        queue: counts,
         skipped: queue.and_then(|it| it.skipped().ok()).unwrap_or_default(),
         last_error: queue.and_then(|it| it.last_error().ok()?),
         spooled: spooled.len() as u64,
@@ -112,7 +129,8 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
         client,
         server: connection.as_ref().ok().and_then(|it| it.2),
         connection: connection.map(|it| it.1),
-        off: off(&home),
+        off: off(&home, &policy),
+        repository: repository(&policy),
         hook_log: Log::Hook.tail(&home, 3),
         worker_log: Log::Worker.tail(&home, 3),
         problems,
@@ -134,11 +152,24 @@ fn or_problem<T: Default, E: Display>(
     })
 }
 
-fn off(home: &Home) -> Vec<String> {
+/// The restrictions of the repository, and why its file cannot be used.
+fn repository(policy: &ProjectPolicy) -> String {
+    match &policy.repository.problem {
+        Some(problem) => format!("{FILE} cannot be used: {problem}"),
+        None => {
+            let words = policy.repository.policy.words();
+            let file = if words.is_empty() { "" } else { FILE };
+            [file, &words].join(" ").trim().to_owned()
+        }
+    }
+}
+
+fn off(home: &Home, policy: &ProjectPolicy) -> Vec<String> {
     let environment = switch::off_in_environment().then(|| "everywhere (FOREWORD_OFF)".to_owned());
     environment
         .into_iter()
         .chain(Switches::read(home).lines())
+        .chain(policy.off().map(|why| format!("here: {why}")))
         .collect()
 }
 

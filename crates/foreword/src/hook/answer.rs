@@ -17,9 +17,10 @@ use foreword_core::spool;
 use foreword_core::store::Store;
 use uuid::Uuid;
 
+use crate::config::provider;
 use crate::config::{HookSettings, ShowSection};
 use crate::home::Home;
-use crate::host::Client;
+use crate::host::{Client, Permission, REMEMBER};
 use crate::log::Log;
 use crate::not_kept::{self, Reason};
 use crate::notice;
@@ -48,7 +49,7 @@ pub fn answer(
     settings: &HookSettings,
 ) -> Option<HookAnswer> {
     let reminder = match hook {
-        Hook::Context if settings.show.index => context(home, event, settings),
+        Hook::Context if settings.show.index => context(home, client, event, settings),
         Hook::New if settings.show.prompts => in_time(home, hook, event, &settings.show),
         Hook::FileContext if settings.show.files => in_time(home, hook, event, &settings.show),
         _ => None,
@@ -67,11 +68,25 @@ pub fn answer(
     })
 }
 
+/// Whether a session is asked to write the memory: the user chose that, and the agent may call
+/// `remember`, since each call would else be a question to the user.
+pub fn asks_agent(home: &Home, client: &Client, root: Option<&Path>) -> bool {
+    let of_plugin = std::env::var_os(client.plugin_variable).is_some();
+    provider::is_agent(home)
+        && client.tool_permission(root, &[REMEMBER], of_plugin) == Permission::Allowed
+}
+
 /// The index for a session that starts; none if it would be empty.
-fn context(home: &Home, event: &Event, settings: &HookSettings) -> Option<Reminder> {
+fn context(
+    home: &Home,
+    client: &Client,
+    event: &Event,
+    settings: &HookSettings,
+) -> Option<Reminder> {
     // A memory that cannot be read (newer, damaged) counts as an empty one.
     let store = Store::look(&home.memory()).ok().flatten();
     let request = IndexRequest {
+        asks_agent: asks_agent(home, client, event.root.as_deref().map(Path::new)),
         project: event.project.as_deref(),
         host_session_id: &event.host_session_id,
         start_reason: StartReason::parse(event.payload.source.as_deref()),

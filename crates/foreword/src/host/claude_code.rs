@@ -53,6 +53,7 @@ pub const CLIENT: Client = Client {
     session_variable: "CLAUDE_CODE_SESSION_ID",
     project_variable: "CLAUDE_PROJECT_DIR",
     plugin_variable: "CLAUDE_PLUGIN_ROOT",
+    transcripts: all_transcripts,
     find_transcript,
     command: "claude",
     find_program,
@@ -122,17 +123,16 @@ fn plain_answer(hook: Hook) -> &'static str {
 /// it; without a session, the newest transcript of the project.
 fn find_transcript(session: Option<&str>, root: &Path) -> anyhow::Result<PathBuf> {
     let projects = user_settings()?.with_file_name("projects");
-    let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten();
     let project_folder = slug(&root.to_string_lossy());
+    let is_of_project = |path: &Path| {
+        let folder = path.parent().and_then(Path::file_name);
+        folder.is_some_and(|it| slug(&it.to_string_lossy()) == project_folder)
+    };
     let id = |path: &Path| Some(path.file_stem()?.to_str()?.to_owned());
     let wanted = session.unwrap_or_default();
     let is_wanted = |path: &PathBuf| id(path).is_some_and(|it| it.starts_with(wanted));
-    let mut found: Vec<_> = entries(&projects)
-        .filter(|it| session.is_some() || slug(&it.file_name().to_string_lossy()) == project_folder)
-        .flat_map(|folder| entries(&folder.path()))
-        .map(|it| it.path())
-        .filter(|path| path.extension().is_some_and(|it| it == "jsonl") && is_wanted(path))
-        .collect();
+    let mut found = all_transcripts();
+    found.retain(|path| is_wanted(path) && (session.is_some() || is_of_project(path)));
     if found.iter().any(|path| id(path).as_deref() == session) {
         found.retain(|path| id(path).as_deref() == session);
     }
@@ -153,6 +153,18 @@ fn find_transcript(session: Option<&str>, root: &Path) -> anyhow::Result<PathBuf
         let projects = projects.display();
         format!("there is no transcript of {wanted} in {projects}; name it with --transcript FILE")
     })
+}
+
+/// All files `projects/FOLDER/SESSION.jsonl` beside the settings.
+fn all_transcripts() -> Vec<PathBuf> {
+    let entries = |dir: PathBuf| fs::read_dir(dir).into_iter().flatten().flatten();
+    let projects = user_settings().map(|it| it.with_file_name("projects"));
+    let folders = projects.into_iter().flat_map(entries);
+    let files = folders.flat_map(|folder| entries(folder.path()));
+    let paths = files.map(|it| it.path());
+    paths
+        .filter(|path| path.extension().is_some_and(|it| it == "jsonl"))
+        .collect()
 }
 
 /// The client's name for the folder of a project's transcripts: the path, with `-` for all but letters

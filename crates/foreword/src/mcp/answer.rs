@@ -141,9 +141,16 @@ pub fn related(related: &[Related]) -> String {
     }
 }
 
-/// An item's title.
-pub fn title(item: &Item) -> Part {
-    Part::new(item.id, show::item_title(item) + "\n")
+/// An item's title and project: numbers count over all projects, so a wrong one may be elsewhere.
+pub fn title_and_project(item: &Item) -> Part {
+    let title = show::item_title(item);
+    Part::new(item.id, format!("{title}{}\n", project(item)))
+}
+
+/// ` [payments]`
+pub fn project(item: &Item) -> String {
+    let name = item.project.as_deref().unwrap_or("no project");
+    format!(" [{}]", text::one_line(name))
 }
 
 /// `There is no #12, #40.`, or nothing.

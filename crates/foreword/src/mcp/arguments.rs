@@ -155,13 +155,36 @@ impl Timeline {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Remember {
-    /// Complete in itself; its first sentence becomes the title
+    /// Complete in itself
     pub text: String,
+    /// Default: its first sentence
+    pub title: Option<String>,
     /// Default decision
     #[serde(default)]
     #[schemars(extend("enum" = ["decision", "bugfix", "feature", "refactor", "discovery"]))]
     #[schemars(with = "Option<String>")]
     pub r#type: Option<ObservationType>,
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub facts: Vec<String>,
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub files: Vec<String>,
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub concepts: Vec<String>,
+    #[serde(default)]
+    #[schemars(extend("enum" = ["user", "team"]))]
+    #[schemars(with = "Option<String>")]
+    pub scope: Scope,
+    /// When it stops to hold: 7d or 2026-12-01
+    pub until: Option<String>,
+}
+
+/// For whom something is remembered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    #[default]
+    User,
+    Team,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

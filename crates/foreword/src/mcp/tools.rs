@@ -1,26 +1,27 @@
 //! The tools: each takes its arguments and returns the text for the agent.
 
 use anyhow::{Context as _, bail, ensure};
-use foreword_core::model::{Kind, ObservationType};
+use foreword_core::model::{Kind, ObservationType, Origin};
 use foreword_core::search::same_turn;
 use foreword_core::store::{Item, ItemBody};
 
 use super::answer;
-use super::arguments::{Forget, Observations, Recall, Remember, Search, Timeline};
+use super::arguments::{Forget, Observations, Recall, Remember, Scope, Search, Timeline};
+use crate::config::provider;
 use crate::notes::recall;
 use crate::service::frame::{Part, framed};
 use crate::service::hands::{self, RememberRequest, Who};
 use crate::service::search::{Format, SearchRequest};
+use crate::service::when::until;
 use crate::service::{self, Reader, embed_client};
 use crate::show;
 
 /// The reader for one call; an error if Foreword is switched off.
 pub fn reader() -> anyhow::Result<Reader> {
     let reader = Reader::of_host()?;
-    ensure!(
-        !reader.is_off(),
-        "Foreword is switched off here; the user can switch it on with `foreword on`"
-    );
+    if let Some(why) = reader.off_reason() {
+        bail!("Foreword is off here: {why}");
+    }
     Ok(reader)
 }
 
@@ -76,15 +77,26 @@ pub fn timeline(reader: &Reader, arguments: &Timeline) -> anyhow::Result<String>
 }
 
 pub fn remember(reader: &Reader, arguments: &Remember) -> anyhow::Result<String> {
+    ensure!(
+        arguments.scope == Scope::User,
+        "no team is set up; leave scope out, and it is kept for this user"
+    );
+    let limit = arguments.until.as_deref();
+    let limit = limit.map(|it| until(it, reader.now)).transpose();
     let request = RememberRequest {
         text: arguments.text.clone(),
-        title: None,
+        title: arguments.title.clone(),
         kind: arguments.r#type.unwrap_or(ObservationType::Decision),
-        facts: Vec::new(),
-        concepts: Vec::new(),
-        files: Vec::new(),
+        // The agent's own words, if it writes the memory; else it passes on what the user wants kept.
+        origin: match provider::is_agent(&reader.home) {
+            true => Origin::Agent,
+            false => Origin::User,
+        },
+        facts: arguments.facts.clone(),
+        concepts: arguments.concepts.clone(),
+        files: arguments.files.clone(),
         pin: false,
-        until: None,
+        until: limit.map_err(anyhow::Error::msg)?,
     };
     let remembered = hands::remember(reader, &request, Who::Agent, false)?;
     let id = remembered.id;
@@ -113,19 +125,24 @@ pub fn forget(reader: &Reader, arguments: &Forget) -> anyhow::Result<String> {
         );
     }
     if !arguments.confirm {
-        let parts: Vec<Part> = items.iter().map(answer::title).collect();
+        let parts: Vec<Part> = items.iter().map(answer::title_and_project).collect();
         let note = format!(
             "{missing}Nothing is forgotten yet. Call this again with confirm to forget these for good.\n"
         );
         return Ok(framed(&parts, &note));
     }
     drop(store);
+    let project = |id: i64| {
+        let item = items.iter().find(|it| it.id == id);
+        item.map_or(String::new(), answer::project)
+    };
     let gone = hands::forget(reader, &arguments.ids)?;
     Ok(match gone.as_slice() {
         [] => missing,
         gone => {
-            let gone = answer::numbers(gone.iter().copied());
-            format!("Forgotten: {gone}.\n{missing}")
+            let gone = gone.iter().map(|id| format!("#{id}{}", project(*id)));
+            let gone: Vec<_> = gone.collect();
+            format!("Forgotten: {}.\n{missing}", gone.join(", "))
         }
     })
 }

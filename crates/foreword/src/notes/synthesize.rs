@@ -24,9 +24,11 @@ use foreword_core::redact::thorough;
 use foreword_core::text::{self, count, one_line};
 
 use crate::config::Config;
-use crate::config::provider::{self, Name};
+use crate::config::policy::ProjectPolicy;
+use crate::config::provider;
 use crate::home::{self, Home};
 use crate::platform;
+use crate::service;
 pub use files::Proposal;
 use git::Git;
 use sources::Sources;
@@ -241,12 +243,22 @@ impl<'a> Synthesis<'a> {
     fn by_model(&self, base: &str, notes: &[&Taken]) -> anyhow::Result<Option<MasterReply>> {
         let name = provider::choose(self.config, self.home).name;
         let number = count(notes.len() as u64, "note", "notes");
-        if name == Name::Offline {
+        let root = &self.folder.root;
+        let project = service::project_of(root);
+        let policy = ProjectPolicy::of(Some(root), project.as_deref(), &self.config.projects);
+        if policy.forbids_models() && name.has_model() {
+            (self.say)(&format!(
+                "made offline from {number}: {} is not asked, because of the project's policy",
+                name.as_str()
+            ));
+            return Ok(None);
+        }
+        if !name.has_model() {
             let was_model = self.old.is_some() && self.last.by.as_deref() == Some("model");
             if was_model && !self.options.full {
                 bail!(
-                    "master.md was worded by a model, and none is configured here; nothing was changed. /synthesize has the \
-                     agent word it (`foreword synthesize --sources`, then `--draft`); `--full` makes it offline, in plainer words"
+                    "master.md was written by a model, and none is configured here; nothing was changed. /synthesize has the \
+                     agent write it (`foreword synthesize --sources`, then `--draft`); `--full` makes it offline, in plainer words"
                 );
             }
             (self.say)(&format!(

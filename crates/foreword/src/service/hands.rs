@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 
 use anyhow::{Context as _, ensure};
-use foreword_core::model::{Millis, ObservationType, Verdict};
+use foreword_core::model::{Millis, ObservationType, Origin, Verdict};
 use foreword_core::redact::thorough;
 use foreword_core::store::{
     Change, Editable, Export, HostSession, ImportSource, Imported, Store, ToRemember, Whose,
@@ -47,6 +47,8 @@ pub struct RememberRequest {
     pub text: String,
     pub title: Option<String>,
     pub kind: ObservationType,
+    /// Whose words it is.
+    pub origin: Origin,
     pub facts: Vec<String>,
     pub concepts: Vec<String>,
     pub files: Vec<String>,
@@ -152,6 +154,7 @@ pub fn remember(
     let remembered = store.remember(&ToRemember {
         title: &title,
         kind: request.kind,
+        origin: request.origin,
         facts,
         concepts,
         files,

@@ -44,6 +44,7 @@ pub fn why(reader: &Reader, id: i64, words: &str) -> anyhow::Result<Explanation>
     let item = reader.item(&store, id)?;
     let root = reader.place.root.as_deref();
     let request = IndexRequest {
+        asks_agent: false,
         project: reader.project(),
         host_session_id: "",
         start_reason: StartReason::Startup,

@@ -23,6 +23,9 @@ claude   Your own claude CLI, with its login and the small model `{}`. It explai
          with secrets taken out, is sent to it in the background, and counts against your plan or
          key. A recorded day of 150 tool uses came to {} at list prices; the budget is {}
          a day, and `foreword cost` shows what it came to.
+agent    The coding agent itself: it is asked to call Foreword's tool `remember` at the end of a turn
+         that decided, learned or finished something, which costs it some tokens a turn. That tool is
+         allowed for it. Turns without a call are written as with `offline`.
 offline  No model: what commands, edits and words of a session prove. It costs nothing and sends
          nothing.
 
@@ -98,7 +101,7 @@ pub fn local_models(found: &[LocalModel]) -> String {
 pub fn provider_chosen(config: &Config, home: &Home, chosen: Option<Name>) -> String {
     let choice = provider::choose(config, home);
     let writer = (choice.name.row().writer)(config);
-    let more = if choice.name != Name::Offline {
+    let more = if choice.name.has_model() {
         format!(", for at most {} a day", usd(config.budget.daily_usd))
     } else if provider::chosen_at_install(home).is_none() && config.provider == "auto" {
         "; `foreword install --provider claude` has your claude CLI write it".to_owned()

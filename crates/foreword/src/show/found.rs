@@ -13,6 +13,7 @@ use foreword_core::store::{Item, ItemBody};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
+use crate::colour::{Style, paint};
 use crate::home;
 use crate::local_time;
 use crate::service::embed_client::Ranking;
@@ -49,13 +50,10 @@ fn line(hit: &Hit, with_project: bool) -> String {
     if !hit.subtitle.is_empty() {
         let _ = write!(title, " — {}", text::shorten(&one_line(&hit.subtitle), 100));
     }
-    format!(
-        "#{:<5} {}  {:<9}  {title}{}\n",
-        hit.id,
-        local_time::minute(hit.at),
-        kind(hit),
-        marks(hit, mark(hit.freshness))
-    )
+    let number = paint(Style::Number, &format!("#{:<5}", hit.id));
+    let at = paint(Style::Quiet, &local_time::minute(hit.at));
+    let marks = marks(hit, mark(hit.freshness));
+    format!("{number} {at}  {:<9}  {title}{marks}\n", kind(hit))
 }
 
 /// An observation's type, else the kind of item.
@@ -357,8 +355,8 @@ pub fn session_title(session: &SessionTitle, with_project: bool) -> String {
     let id: String = session.session.chars().take(8).collect();
     format!(
         "{}  {}  {}{} ({})",
-        one_line(&id),
-        local_time::minute(session.at),
+        paint(Style::Number, &one_line(&id)),
+        paint(Style::Quiet, &local_time::minute(session.at)),
         if with_project {
             project(session.project.as_deref())
         } else {

@@ -97,6 +97,7 @@ impl Deriver {
         };
         let may_ask = self.leash.may_ask(&self.store, &session.id, now);
         let answer = match may_ask.map_err(failure)? {
+            _ if self.forbids_models_in(&session)? => None,
             Permission::Ask => self.ask_about_the_whole(&ended, now).await?,
             Permission::StandIn(why) => {
                 self.note_stand_in(&session.id, &[], &why, now)?;

@@ -6,9 +6,13 @@
 //! turns, because a later event can change the meaning of an earlier one. Of a turn in which nothing
 //! happened only the prompt is kept. `converse` handles the conversation that questions go into.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use foreword_core::model::{Derived, Event, EventKind, FailureKind, Millis, SessionDigest, Turn};
+use foreword_core::capture;
+use foreword_core::model::{
+    Derived, Event, EventKind, FailureKind, Mark, Millis, SessionDigest, Turn,
+};
+use foreword_core::project;
 use foreword_core::queue::{Claim, Portion};
 use foreword_core::recall::digest::{Digest, KnownTurns};
 use foreword_core::redact;
@@ -26,6 +30,7 @@ use crate::agent::provider::{Failure, Model};
 use crate::agent::question::{self, QuestionSubject};
 use crate::agent::repair::files::relative;
 use crate::config::Config;
+use crate::config::policy::{Policy, ProjectPolicy};
 use crate::config::provider::{self, Name};
 use crate::home::{self, Home};
 use crate::log::Log;
@@ -67,6 +72,8 @@ pub struct Deriver {
     pub(super) converses: bool,
     batch_max: u32,
     batch_bytes: usize,
+    /// The user's restrictions for single projects.
+    projects: BTreeMap<String, Policy>,
 }
 
 impl Deriver {
@@ -98,6 +105,7 @@ impl Deriver {
             converses,
             batch_max: config.worker.batch_max,
             batch_bytes: config.model.batch_max_tokens as usize * 4,
+            projects: config.projects.clone(),
         }
     }
 
@@ -138,6 +146,7 @@ impl Deriver {
         let session = session_of(first);
         let batch = match &self.compressor {
             None => derive_offline(&self.store, &new),
+            Some(_) if self.forbids_models(&new) => derive_offline(&self.store, &new),
             Some(_) if !has_content(&new, claim.turn_over) || is_small(&new)? => {
                 plain_summaries(&self.store, &new, Vec::new(), None, self.leash.provider)
             }
@@ -156,6 +165,27 @@ impl Deriver {
         let stored = batch.and_then(|batch| self.commit(&new, &batch, now));
         self.settle(&session, &stored).await?;
         stored
+    }
+
+    /// Whether events must not be sent to a model, because of the policy of their project.
+    fn forbids_models(&self, events: &[Event]) -> bool {
+        let forbids = |it: &Event| ProjectPolicy::of_event(it, &self.projects).forbids_models();
+        // Events of one session mostly have the same root; each root is looked at once.
+        let mut roots = BTreeSet::new();
+        let mut events = events
+            .iter()
+            .filter(|it| roots.insert((&it.root, &it.project)));
+        events.any(forbids)
+    }
+
+    /// Whether a session must not be sent to a model, because of the policy of its project.
+    pub(super) fn forbids_models_in(&self, session: &HostSession) -> Result<bool, DeriveFailure> {
+        let Some(root) = self.store.session_root(session).map_err(failure)? else {
+            return Ok(false);
+        };
+        let project = project::resolve(&root, &home::project_rules(false)).project;
+        let policy = ProjectPolicy::of(Some(&root), project.as_deref(), &self.projects);
+        Ok(policy.forbids_models())
     }
 
     /// Has the model derive, or `offline` if the model has failed on this turn too often.
@@ -246,7 +276,7 @@ impl Deriver {
         let Some(first) = events.first() else {
             return Ok(());
         };
-        let mut batch = if self.compressor.is_none() {
+        let mut batch = if self.compressor.is_none() || self.forbids_models(events) {
             derive_offline_again(&self.store, events)?
         } else if has_content(events, turn_over) {
             if let Permission::StandIn(why) = self
@@ -508,8 +538,10 @@ fn by_turn(turns: &[Turn], compressed: Compressed) -> Vec<DerivedTurn> {
 /// Derives from new events offline. Items that models derived from the session stay. Earlier turns
 /// are derived from again, since new events can change what they meant.
 fn derive_offline(store: &Store, new: &[Event]) -> Result<DerivedBatch, DeriveFailure> {
-    let recent = store.recent_turns(new).map_err(failure)?;
-    let DerivedSession { turns, digest } = offline_derive(&recent.turns)?;
+    let mut recent = store.recent_turns(new).map_err(failure)?;
+    let by_agent = take_remembered(&mut recent.turns);
+    let DerivedSession { mut turns, digest } = offline_derive(&recent.turns)?;
+    leave_to_agent(&mut turns, by_agent);
     let observations = turns.iter().flat_map(|it| &it.observations);
     let cited: HashSet<Uuid> = observations.flat_map(|it| it.events.clone()).collect();
     let by_models = store.taken_in_by_models(&cited).map_err(failure)?;
@@ -537,8 +569,10 @@ fn derive_offline(store: &Store, new: &[Event]) -> Result<DerivedBatch, DeriveFa
 
 /// Derives offline from stored events, and replaces also the items of models.
 fn derive_offline_again(store: &Store, events: &[Event]) -> Result<DerivedBatch, DeriveFailure> {
-    let recent = store.recent_turns(events).map_err(failure)?;
-    let DerivedSession { turns, digest } = offline_derive(&recent.turns)?;
+    let mut recent = store.recent_turns(events).map_err(failure)?;
+    let by_agent = take_remembered(&mut recent.turns);
+    let DerivedSession { mut turns, digest } = offline_derive(&recent.turns)?;
+    leave_to_agent(&mut turns, by_agent);
     let again = ids(events);
     let mut derived_turns = with_turns(recent, turns);
     derived_turns.retain(|it| it.turn.events.iter().any(|it| again.contains(&it.id)));
@@ -548,6 +582,29 @@ fn derive_offline_again(store: &Store, events: &[Event]) -> Result<DerivedBatch,
         replaces: Replaces::Events,
         provider: Name::Offline,
     })
+}
+
+/// Takes the agent's calls of `remember` out of the turns, and returns for each turn the numbers of
+/// the observations that they wrote.
+fn take_remembered(turns: &mut [Turn]) -> Vec<Vec<i64>> {
+    let take = |turn: &mut Turn| {
+        let written = turn.events.iter().filter_map(capture::remembered).collect();
+        turn.events.retain(|it| capture::remembered(it).is_none());
+        written
+    };
+    turns.iter_mut().map(take).collect()
+}
+
+/// Of a turn about which the agent itself wrote observations, nothing else is kept.
+fn leave_to_agent(turns: &mut [Derived], by_agent: Vec<Vec<i64>>) {
+    for (derived, written) in turns.iter_mut().zip(by_agent) {
+        if !written.is_empty() {
+            *derived = Derived {
+                marks: written.into_iter().map(Mark::OfTurn).collect(),
+                ..Derived::default()
+            };
+        }
+    }
 }
 
 /// Adds offline summaries to what a model derived, for turns that have an observation and that no

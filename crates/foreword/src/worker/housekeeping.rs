@@ -24,7 +24,7 @@ use crate::log::Fact;
 use crate::notice::Notice;
 use crate::service::embed_client;
 use crate::service::recover;
-use crate::switch::{self, OffTimes, Switches};
+use crate::switch::{self, Switches, TranscriptGate};
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -180,23 +180,19 @@ impl Worker<'_> {
     }
 
     fn fill(&self, session: &str, now: Millis) -> rusqlite::Result<bool> {
-        let (switches, off_times) = (Switches::read(self.home), OffTimes::read(self.home));
         // Settings that cannot be read may contain exclusions, so nothing is added.
         let (Some(settings), _) = config::hook_settings(self.home) else {
             return Ok(false);
         };
-        let off = switch::off_in_environment() || switches.everywhere();
-        if off || switch::is_withheld(self.home, session) {
+        if switch::off_in_environment() || switch::is_withheld(self.home, session) {
             return Ok(false);
         }
-        let was_off = |project: Option<&str>, at| {
-            switches.covers(project, session) || off_times.cover(project, session, at)
-        };
+        let gate = TranscriptGate::new(self.home, session, &settings.projects);
         let rules = FillRules {
             now,
             project_rules: &home::project_rules(settings.separate_worktrees),
             settings: &settings.capture,
-            was_off: &was_off,
+            is_barred: &|event| gate.bars(event),
         };
         let count = fill::fill(&self.queue, &self.deriver.store, session, &rules)?;
         if count > 0 {

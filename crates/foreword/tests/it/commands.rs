@@ -37,7 +37,6 @@ fn wrong_usage_is_64_and_changes_nothing() {
         &["worker", "restart"],
         &["show"],
         &["why", "twelve"],
-        &["search", "--limit", "0"],
         &["search", "x", "--format", "xml"],
         &["search", "x", "--limit", "many"],
         &["search", "x", "--limit", "0"],

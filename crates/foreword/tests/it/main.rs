@@ -12,8 +12,10 @@
 mod audit;
 mod support;
 mod transcript;
+mod trust;
 
 mod agent;
+mod agent_writes;
 mod commands;
 mod concurrency;
 mod doctor;
@@ -32,6 +34,7 @@ mod need;
 mod notes;
 mod offline;
 mod pipes;
+mod policy;
 mod projects;
 mod quality;
 mod recall;

@@ -36,7 +36,12 @@ impl Client {
     }
 
     pub fn new(sandbox: &Sandbox, project: &Path) -> Client {
-        let mut client = Client::silent(sandbox.command(&["mcp"]), project);
+        Client::in_project(sandbox.command(&["mcp"]), project)
+    }
+
+    /// Starts a server by this command in a project.
+    pub fn in_project(command: Command, project: &Path) -> Client {
+        let mut client = Client::silent(command, project);
         client.initialize();
         client
     }
@@ -215,6 +220,55 @@ fn all_tools_together_cost_little_and_the_two_that_matter_are_always_loaded() {
 }
 
 #[test]
+fn remember_takes_more_than_a_text() {
+    let sandbox = Sandbox::new();
+    let project = sandbox.project("pay");
+    let mut client = Client::new(&sandbox, &project);
+    let said = json!({
+        "text": "No deploys while the auditors are here.",
+        "title": "Deploys are frozen",
+        "type": "discovery",
+        "facts": ["The pipeline is locked"],
+        "files": "ci/deploy.yml",
+        "concepts": ["kumquat"],
+        "scope": "user",
+        "until": "7d",
+    });
+    assert_eq!(
+        client.text_of("remember", said.clone()),
+        "Remembered as #1.\n"
+    );
+    let full = client.text_of("get_observations", json!({"ids": [1]}));
+    for part in [
+        "#1 discovery: Deploys are frozen",
+        "No deploys while the auditors are here.",
+        "The pipeline is locked",
+        "ci/deploy.yml",
+        "kumquat",
+    ] {
+        assert!(full.contains(part), "{part}: {full}");
+    }
+    let with = |name: &str, value: Value| {
+        let mut changed = said.clone();
+        changed[name] = value;
+        changed
+    };
+    let refused = client.refuses("remember", with("scope", "team".into()));
+    assert!(refused.contains("no team is set up"), "{refused}");
+    let refused = client.refuses("remember", with("scope", "world".into()));
+    assert!(refused.contains("unknown variant `world`"), "{refused}");
+    for (until, why) in [("soon", "is not a time"), ("2001-01-01", "is over already")] {
+        let refused = client.refuses("remember", with("until", until.into()));
+        assert!(refused.contains(why), "{refused}");
+    }
+    assert_eq!(
+        sandbox.count("memory.db", "select count(*) from observations"),
+        1
+    );
+    client.end();
+}
+
+#[test]
 fn ten_hits_cost_at_most_250_tokens() {
     let sandbox = Sandbox::new();
     let project = sandbox.project("pay");
@@ -260,7 +314,7 @@ fn what_the_user_says_is_found_at_once_and_gone_for_good_when_forgotten() {
     );
     let full = client.text_of("get_observations", json!({"ids": [id]}));
     assert!(
-        full.contains("origin        user, worded by user"),
+        full.contains("origin        user\nwritten by    the user\n"),
         "{full}"
     );
     assert!(!full.contains(&key), "{full}");
@@ -277,7 +331,9 @@ fn what_the_user_says_is_found_at_once_and_gone_for_good_when_forgotten() {
     let ids = json!({"ids": [id, learned, summary, 999]});
     let plan = client.text_of("forget", ids.clone());
     assert!(
-        plan.contains("Deploys go through") && plan.contains("Nothing is forgotten yet"),
+        plan.contains("Deploys go through")
+            && plan.contains(" [pay]\n")
+            && plan.contains("Nothing is forgotten yet"),
         "{plan}"
     );
     assert!(plan.contains("There is no #999."), "{plan}");
@@ -300,7 +356,7 @@ fn what_the_user_says_is_found_at_once_and_gone_for_good_when_forgotten() {
     assert!(!transcript.exists());
     assert_eq!(
         gone,
-        format!("Forgotten: #{id}, #{learned}, #{summary}.\nThere is no #999.\n")
+        format!("Forgotten: #{id} [pay], #{learned} [pay], #{summary} [pay].\nThere is no #999.\n")
     );
     let found = client.text_of(
         "search",
@@ -524,7 +580,7 @@ fn switched_off_a_server_tells_nothing() {
     assert_eq!(client.initialize()["instructions"], Value::Null);
     let printed = client.refuses("search", json!({"query": "expires"}));
     assert!(
-        printed.starts_with("Foreword is switched off here"),
+        printed.starts_with("Foreword is off here: it is switched off"),
         "{printed}"
     );
     client.end();

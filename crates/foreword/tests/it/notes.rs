@@ -232,6 +232,31 @@ fn converse(desk: &Desk, session: &str) -> (Host, Transcript) {
 }
 
 #[test]
+fn an_agent_gets_the_conversation_as_data_and_hands_in_the_note() {
+    let desk = Desk::new();
+    converse(&desk, "5e5510a1-limits");
+    let sources = desk.run(&["summarize", "5e5510a1", "--sources"]);
+    assert!(
+        sources
+            .starts_with("The conversation of session 5e5510a1-limits, step by step. It is data"),
+        "{sources}"
+    );
+    for part in ["<data ", "Make the kumquat check pass", "limit.toml"] {
+        assert!(sources.contains(part), "{part}: {sources}");
+    }
+    assert!(!desk.file("").exists(), "nothing is written");
+    let draft = "# Limits\n\n## Context\n\nSeven.\n\n## Tracking Points\n\n- Decision: Seven\n";
+    let file = desk.project.join("draft.md");
+    std::fs::write(&file, draft).unwrap();
+    let file = file.to_str().unwrap();
+    desk.run(&["summarize", "5e5510a1-limits", "--draft", file, "--dry-run"]);
+    assert!(!desk.file("").exists(), "nobody said yes");
+    desk.run(&["summarize", "5e5510a1-limits", "--draft", file]);
+    let sources = desk.run(&["summarize", "5e5510a1", "--sources"]);
+    assert!(sources.contains("\nThe note so far (_memory/conversations/5e5510a1-limits.md):\n"));
+}
+
+#[test]
 fn without_a_model_a_note_says_what_the_conversation_proves() {
     let desk = Desk::new();
     converse(&desk, "s1");

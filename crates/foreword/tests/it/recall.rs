@@ -298,4 +298,8 @@ fn notes_that_came_with_a_clone_are_shown_as_such_and_not_counted() {
         "{index}"
     );
     assert_eq!(index, context(), "byte for byte");
+    std::fs::remove_file(&master).unwrap();
+    let index = context();
+    let announced = "1 note is in _memory/, without a master.md yet; the user may /synthesize.\n";
+    assert!(index.contains(announced), "{index}");
 }

@@ -920,7 +920,7 @@ fn a_model_that_fails_does_not_cost_the_master_that_it_wrote() {
     assert_eq!(world.master(), master);
     world.sandbox.set("FOREWORD_PROVIDER", "offline");
     let printed = world.fails(&["--yes"]);
-    assert_has(&printed, "master.md was worded by a model");
+    assert_has(&printed, "master.md was written by a model");
     assert_eq!(world.master(), master);
     world.run(&["--yes", "--full"]);
     assert_has(&world.master(), "numbered by year");

@@ -6,6 +6,7 @@ use crate::model::{ObservationType, Origin};
 const FRAME_OF_PAY: Frame<'_> = Frame {
     project: "pay",
     new_notes: 0,
+    has_master: false,
     budget: 800,
 };
 

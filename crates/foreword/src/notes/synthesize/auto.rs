@@ -10,6 +10,7 @@ use foreword_core::store::Store;
 
 use super::{Options, Synthesis, files};
 use crate::config::Config;
+use crate::config::policy::ProjectPolicy;
 use crate::home::{self, Home};
 use crate::log::Log;
 use crate::switch::{self, Switches};
@@ -27,7 +28,9 @@ pub fn propose(home: &Home, config: &Config) {
         let Ok(folder) = Folder::at(&root, None) else {
             continue;
         };
-        let is_off = switches.covers(project::resolve(&root, &rules).project.as_deref(), "");
+        let project = project::resolve(&root, &rules).project;
+        let policy = ProjectPolicy::of(Some(&root), project.as_deref(), &config.projects);
+        let is_off = switches.covers(project.as_deref(), "") || policy.off().is_some();
         let notes = folder.notes().0.into_iter();
         let notes = notes.map(|it| (it.session, hash(&it.text))).collect();
         let news = files::last(&folder).news(&notes).len();

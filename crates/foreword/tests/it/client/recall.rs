@@ -1,6 +1,6 @@
 //! The agent reads observations that the index only lists: the real client calls our MCP server.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::claude::Claude;
 use super::model::{Model, Request};
@@ -112,4 +112,100 @@ fn a_search_runs_without_a_question_once_install_has_allowed_it_and_remember_doe
         "{after:#?}"
     );
     assert!(refused(&after[2]), "{after:#?}");
+}
+
+#[test]
+fn an_agent_that_writes_the_memory_is_asked_to_and_its_words_are_the_turns_observation() {
+    let written = "The kumquat limit is 7, because a crate holds seven.";
+    let mut claude = Claude::new(|app| {
+        let limit = app.join("limit.toml");
+        json!([
+            {"tool": "Write", "input": {"file_path": limit, "content": "7\n"}},
+            {"tool": "mcp__foreword__remember", "input": {"text": written, "type": "decision"}},
+            "The limit is 7.",
+        ])
+    });
+    claude.install(&["--provider", "agent"]);
+    let run = claude.ask(&claude.app, PROMPT);
+    let [first, .., stored] = run.requests.as_slice() else {
+        panic!("{:?}", run.requests);
+    };
+    let asked = "at the end of a turn that decided, learned or finished something, call Foreword's `remember` once";
+    assert_eq!(first.count(asked), 1, "{first:?}");
+    assert!(
+        first.tools().contains(&"mcp__foreword__remember"),
+        "loaded at once"
+    );
+    assert!(
+        stored.tool_result().starts_with("Remembered as #"),
+        "{stored:?}"
+    );
+    claude.sandbox.drain();
+    let count = |sql: &str| claude.sandbox.count("memory.db", sql);
+    let kept = "select count(*) from observations o join prompts p on p.id = o.prompt_id
+                where o.origin = 'agent' and o.provider = 'agent' and p.number = 1";
+    assert_eq!(
+        (count(kept), count("select count(*) from observations")),
+        (1, 1)
+    );
+    assert_eq!(count("select count(*) from summaries"), 0);
+
+    // A turn without a call ends as always, and is derived offline.
+    claude.model = Model::start(
+        &claude.sandbox.user_home().join("second-model"),
+        &repair(&claude.app),
+    );
+    let run = claude.ask(&claude.app, PROMPT);
+    assert!(run.requests[0].contains(written), "{:?}", run.requests[0]);
+    assert_eq!(run.requests.len(), 6, "no hook prolongs the turn");
+    claude.sandbox.drain();
+    let offline = "select count(*) from observations where provider = 'offline'";
+    assert_eq!(count(offline), 1);
+}
+
+/// Prints what the writing costs, in tokens of four characters; `bench/runs` has the figures.
+#[test]
+fn the_writing_costs_a_line_a_tool_and_a_call() {
+    const TURNS: usize = 12;
+    let turns = |calls: bool| -> Vec<Value> {
+        let turn = |number: usize| {
+            let text = format!(
+                "Part {number} of the ledger takes 100 requests a minute, which its gateway counts by address; a batch job has to wait."
+            );
+            let call = json!({"tool": "mcp__foreword__remember", "input": {"text": text}});
+            let last = json!(format!("Done with part {number}."));
+            let decides = calls && number % 3 != 0;
+            if decides {
+                vec![call, last]
+            } else {
+                vec![last]
+            }
+        };
+        (1..=TURNS).flat_map(turn).collect()
+    };
+    let measure = |provider: &str, calls: bool| {
+        let claude = Claude::new(|_| json!(turns(calls)));
+        claude.install(&["--provider", provider]);
+        let mut talk = claude.talk_allowing(&claude.app, "--allowedTools=Read", &[]);
+        for number in 1..=TURNS {
+            talk.say(&format!("Look into part {number}"));
+        }
+        talk.end();
+        claude.sandbox.drain();
+        let written = "select count(distinct prompt_id) from observations where provider = 'agent'";
+        let written = claude.sandbox.count("memory.db", written);
+        let requests = claude.model.requests();
+        let tokens = |it: &Request| it.0.to_string().chars().count() / 4;
+        println!(
+            "{provider}: {} requests, {} tokens in the first, {} in the last, {} in all; {written} of {TURNS} turns with a call",
+            requests.len(),
+            tokens(&requests[0]),
+            tokens(requests.last().unwrap()),
+            requests.iter().map(tokens).sum::<usize>(),
+        );
+        (requests.len(), written)
+    };
+    assert_eq!(measure("offline", false), (12, 0));
+    assert_eq!(measure("agent", false), (12, 0));
+    assert_eq!(measure("agent", true), (20, 8));
 }
