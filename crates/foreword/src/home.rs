@@ -95,6 +95,11 @@ impl Home {
         self.dir.join("notes-left")
     }
 
+    /// The key by which exports of this data directory are recognised.
+    pub fn export_key(&self) -> PathBuf {
+        self.dir.join("export.key")
+    }
+
     pub fn withheld(&self) -> PathBuf {
         self.dir.join("withheld")
     }
