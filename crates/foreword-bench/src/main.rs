@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
+use clap::CommandFactory as _;
+use foreword_bench::Args;
+
 fn main() -> ExitCode {
-    foreword::cli::run_as("foreword-bench", |args: foreword_bench::Args| {
-        foreword_bench::run(&args)
-    })
+    foreword::cli::run_as(Args::command(), |args: Args| foreword_bench::run(&args))
 }

@@ -113,6 +113,8 @@ pub struct Counts {
     pub pending: u64,
     pub skipped: u64,
     pub oldest_at: Option<Millis>,
+    /// The time of the newest event, in whatever state.
+    pub newest_at: Option<Millis>,
 }
 
 /// An event that is no longer tried, and its last error.
@@ -120,6 +122,7 @@ pub struct Counts {
 pub struct Skipped {
     pub id: String,
     pub kind: String,
+    pub at: Millis,
     pub last_error: Option<String>,
 }
 
@@ -130,7 +133,8 @@ impl Queue {
         let connection = db::open_owner(path, MIGRATIONS, backups)?;
         // Only `checkpoint` shortens the log, and it remains when the worker ends: a hook that
         // has to create a log waits for the disk twice (measured: 10 ms).
-        connection.execute_batch("pragma wal_autocheckpoint = 0")?;
+        // Deleted events are overwritten: they had only the fast stage of redaction.
+        connection.execute_batch("pragma wal_autocheckpoint = 0; pragma secure_delete = on")?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         Ok(Queue {
             connection,
@@ -361,7 +365,8 @@ impl Queue {
         self.connection.one(
             "select count(*) filter (where state <> 'skipped') as pending,
                     count(*) filter (where state = 'skipped') as skipped,
-                    min(at) filter (where state <> 'skipped') as oldest_at
+                    min(at) filter (where state <> 'skipped') as oldest_at,
+                    max(at) as newest_at
              from events",
             [],
         )
@@ -379,22 +384,24 @@ impl Queue {
         )
     }
 
-    /// Queues skipped events again, with all counters at zero; returns how many.
-    pub fn retry_skipped(&self) -> rusqlite::Result<usize> {
+    /// Queues skipped events again, or only the one with this id, with all counters at zero; returns
+    /// how many.
+    pub fn retry_skipped(&self, only: Option<&str>) -> rusqlite::Result<usize> {
         self.connection.execute(
             "update events
              set state = 'queued', attempts = 0, crashes = 0, due_at = 0, last_error = null
-             where state = 'skipped'",
-            [],
+             where state = 'skipped' and (:only is null or id = :only)",
+            named_params! {":only": only},
         )
     }
 
+    /// The skipped events, the oldest first.
     pub fn skipped(&self) -> rusqlite::Result<Vec<Skipped>> {
         self.connection.all(
-            "select id, kind, last_error
+            "select id, kind, at, last_error
              from events
              where state = 'skipped'
-             order by at",
+             order by at, id",
             [],
         )
     }
@@ -414,6 +421,23 @@ impl Queue {
         if moved == in_log {
             // The next write restarts the log and waits some milliseconds for the disk. The worker
             // does this instead of a hook, with a write that changes nothing.
+            self.connection
+                .pragma_update(None, "user_version", SCHEMA)?;
+        }
+        Ok(())
+    }
+}
+
+impl Queue {
+    /// Overwrites what the log has of deleted events, once the queue is empty: they had only the fast
+    /// stage of redaction. The log stays, with one page, for the reason given in `open`.
+    pub fn wipe_log(&self) -> rusqlite::Result<()> {
+        let pages = |pragma| self.connection.query_row(pragma, [], |row| row.get(1));
+        let in_log: u32 = pages("pragma wal_checkpoint(noop)")?;
+        if in_log > 1 {
+            // The passive one waits for the disk while hooks can write; then little is left to do.
+            pages("pragma wal_checkpoint(passive)")?;
+            pages("pragma wal_checkpoint(truncate)")?;
             self.connection
                 .pragma_update(None, "user_version", SCHEMA)?;
         }

@@ -15,6 +15,7 @@ mod demo;
 mod doctor;
 mod dropped;
 mod filters;
+mod help;
 mod logs;
 mod model;
 mod notes;
@@ -40,14 +41,19 @@ mod worker;
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use crate::colour;
 
 /// A memory that lasts, for coding agents.
 #[derive(Parser)]
-#[command(name = "foreword", version = version(), max_term_width = 100)]
+#[command(name = "foreword", version = version(), max_term_width = 100, disable_help_subcommand = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// Whether output has colours; auto looks at the terminal, NO_COLOR and CLICOLOR
+    #[arg(long, global = true, value_name = "WHEN", value_parser = ["auto", "always", "never"], default_value = "auto", hide_default_value = true, hide_possible_values = true)]
+    color: String,
 }
 
 #[derive(Subcommand)]
@@ -63,7 +69,7 @@ enum Command {
     /// Show the calls to models, their cost, and how much memory came of them
     Cost(cost::Args),
     /// Process skipped events again, and end the pause of a provider
-    Retry,
+    Retry(retry::Args),
     /// Derive the memory of a session or a turn again, and replace the old one
     Redo(redo::Args),
     /// Find out what is wrong, and how to repair it
@@ -120,6 +126,8 @@ enum Command {
     Mcp,
     /// With --preview: show the text that a session starting here gets, and why
     Context(context::Args),
+    /// Explain a command, or list all of them
+    Help(help::Args),
 }
 
 /// How a command that reads prints its answer.
@@ -141,6 +149,18 @@ impl JsonArgs {
 
 const WRONG_USAGE: u8 = 64;
 
+/// The error of a command that has printed what is wrong: it ends with exit code 1 and no further line.
+#[derive(Debug)]
+struct AlreadyPrinted;
+
+impl std::error::Error for AlreadyPrinted {}
+
+impl std::fmt::Display for AlreadyPrinted {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("see what was printed")
+    }
+}
+
 /// `0.1.0 (1a2b3c4, SQLite 3.51.3)`; without a commit if it was not built in a repository.
 fn version() -> &'static str {
     static VERSION: LazyLock<String> = LazyLock::new(|| {
@@ -156,17 +176,25 @@ fn version() -> &'static str {
 }
 
 pub fn run() -> ExitCode {
-    run_as("foreword", |cli: Cli| dispatch(cli.command))
+    let command = help::with_help(Cli::command());
+    run_as(command, |cli: Cli| {
+        // What an agent reads has no colours, whatever the environment wants.
+        let is_for_agent = matches!(cli.command, Command::Mcp);
+        colour::choose(if is_for_agent { "never" } else { &cli.color });
+        dispatch(cli.command)
+    })
 }
 
-/// Parses the arguments of the program `name` and runs it. Error messages and exit codes are the same
-/// for `foreword` and `foreword-bench`.
+/// Parses the arguments of a program and runs it. Error messages and exit codes are the same for
+/// `foreword` and `foreword-bench`.
 pub fn run_as<Args: Parser>(
-    name: &'static str,
+    command: clap::Command,
     run: impl FnOnce(Args) -> anyhow::Result<()>,
 ) -> ExitCode {
-    end_quietly_when_nobody_reads(name);
-    let args = match Args::try_parse() {
+    let name = command.get_name().to_owned();
+    end_quietly_when_nobody_reads(name.clone());
+    let args = command.try_get_matches();
+    let args = match args.and_then(|it| Args::from_arg_matches(&it)) {
         Ok(args) => args,
         Err(error) => {
             let _ = error.print();
@@ -179,6 +207,7 @@ pub fn run_as<Args: Parser>(
     };
     match run(args) {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is::<AlreadyPrinted>() => ExitCode::FAILURE,
         Err(error) => {
             let error = format!("{error:#}");
             eprintln!("{name}: {}", foreword_core::text::one_line(&error));
@@ -189,11 +218,12 @@ pub fn run_as<Args: Parser>(
 
 /// Handles the panic of `println!` when it cannot write: a closed pipe (`foreword status | head`) ends
 /// the program silently, any other error (a full disk) prints one line.
-fn end_quietly_when_nobody_reads(name: &'static str) {
+fn end_quietly_when_nobody_reads(name: String) {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let message = panic.payload_as_str().unwrap_or_default();
-        let Some(why) = message.strip_prefix("failed printing to stdout: ") else {
+        let why = message.strip_prefix("failed printing to std");
+        let Some((_, why)) = why.and_then(|it| it.split_once(": ")) else {
             return report(panic);
         };
         if why.contains("Broken pipe") {
@@ -211,7 +241,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Uninstall(args) => connect::uninstall(&args),
         Command::Status(args) => status::run(&args),
         Command::Cost(args) => cost::run(&args),
-        Command::Retry => retry::run(),
+        Command::Retry(args) => retry::run(&args),
         Command::Redo(args) => redo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Check(args) => check::run(&args),
@@ -240,5 +270,6 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Man => pages::man(),
         Command::Mcp => crate::mcp::run(),
         Command::Context(args) => context::run(&args),
+        Command::Help(args) => help::run(&args, help::with_help(Cli::command())),
     }
 }

@@ -7,12 +7,14 @@
 //! what happens on other systems.
 #![expect(unsafe_code, reason = "system calls that std does not offer")]
 
+pub mod deadline;
+
 use std::ffi::{CString, OsStr, OsString};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -25,6 +27,18 @@ use foreword_core::text::if_there;
 pub fn make_files_private() {
     // SAFETY: umask only sets a number in the kernel.
     unsafe { libc::umask(0o077) };
+}
+
+/// Takes others' permissions of a file away, if it exists and is ours. Errors are ignored: `doctor`
+/// reports a file that stays open.
+pub fn close_to_others(file: &Path) {
+    if let Ok(metadata) = std::fs::symlink_metadata(file)
+        && metadata.is_file()
+        && metadata.mode() & 0o077 != 0
+    {
+        let closed = Permissions::from_mode(metadata.mode() & 0o700);
+        let _ = std::fs::set_permissions(file, closed);
+    }
 }
 
 /// Runs `work` with private files, then restores the umask that was set before.
@@ -95,10 +109,16 @@ pub fn find_program(command: &str) -> Option<PathBuf> {
     if path.components().count() > 1 {
         return path.is_file().then(|| path.to_owned());
     }
+    on_path(command).into_iter().next()
+}
+
+/// All programs of a name on the PATH, in its order.
+pub fn on_path(name: &str) -> Vec<PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders)
-        .map(|folder| folder.join(command))
-        .find(|program| program.is_file())
+        .map(|folder| folder.join(name))
+        .filter(|program| program.is_file())
+        .collect()
 }
 
 /// The path of the running program, and whether another file has replaced it since. On systems other
@@ -190,16 +210,15 @@ pub fn read_some(descriptor: RawFd, bytes: &mut Vec<u8>) -> io::Result<usize> {
     }
 }
 
-/// Waits until there is something to read; false if there is nothing in time.
-pub fn wait_readable(descriptor: RawFd, within: Duration) -> bool {
+/// Waits until there is something to read.
+pub fn wait_readable(descriptor: RawFd) {
     let mut poll = libc::pollfd {
         fd: descriptor,
         events: libc::POLLIN,
         revents: 0,
     };
-    let milliseconds = i32::try_from(within.as_millis()).unwrap_or(i32::MAX);
     // SAFETY: one pollfd, which outlives the call.
-    unsafe { libc::poll(&raw mut poll, 1, milliseconds) > 0 }
+    unsafe { libc::poll(&raw mut poll, 1, -1) };
 }
 
 /// Whether the process at the other end of a socket belongs to this user. Systems other than Linux

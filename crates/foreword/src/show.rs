@@ -1,6 +1,6 @@
 //! Formats the output of commands as text and as JSON.
 //!
-//! Captured text is printed line by line through `one_line`, which removes control characters.
+//! Recorded text is printed line by line through `one_line`, the door in `foreword_core::text`.
 
 mod consent;
 mod found;
@@ -22,24 +22,25 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use foreword_core::model::Millis;
-use foreword_core::queue::Skipped;
 use foreword_core::safety::backup::Backup;
 use foreword_core::safety::recover::Restored;
 use foreword_core::store::{Item, ItemBody, Project};
 use foreword_core::text::{self, count, one_line, size};
 use serde_json::Value;
 
-use crate::doctor::Finding;
+use crate::colour::{Style, paint};
 use crate::doctor::agent::AgentStatus;
 use crate::doctor::status::Status;
+use crate::doctor::{Finding, Severity};
 use crate::install::Connection;
 use crate::local_time;
-use crate::platform;
+use crate::output::{self, SafeText};
 use crate::service::sentence_model::{self, Files};
+use crate::{host, platform};
 
-/// JSON in which control characters are escaped, because it may be printed on a terminal.
+/// JSON in which tags and hidden characters are escaped.
 pub fn json(value: &Value) -> String {
-    escaped(format!("{value:#}"))
+    text::visible_json(&format!("{value:#}")).into_owned()
 }
 
 /// Prints the result of a command: as JSON, or as text.
@@ -51,36 +52,56 @@ pub fn print(as_json: bool, value: impl FnOnce() -> Value, words: impl FnOnce() 
     }
 }
 
-/// Escapes the control characters in JSON text.
-pub fn escaped(text: String) -> String {
-    if !text.chars().any(|it| it != '\n' && text::is_unsafe(it)) {
-        return text;
+/// Prints text of the memory: framed and limited if an agent runs the command. JSON is for programs.
+pub fn print_recalled(
+    as_json: bool,
+    value: impl FnOnce() -> Value,
+    words: impl FnOnce() -> String,
+) {
+    if as_json {
+        println!("{}", json(&value()));
+    } else {
+        print_words(&words());
     }
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character != '\n' && text::is_unsafe(character) {
-            let mut units = [0; 2];
-            for unit in character.encode_utf16(&mut units) {
-                let _ = write!(out, "\\u{unit:04x}");
-            }
-        } else {
-            out.push(character);
+}
+
+/// Prints text of the memory as `print_recalled` does, for a command without JSON.
+pub fn print_words(words: &str) {
+    if host::is_agent_here() {
+        output::recalled(words).print();
+    } else {
+        print!("{words}");
+    }
+}
+
+/// Prints the change of a file that may be somebody else's: all of it, since it may have to be approved.
+pub fn print_diff(path: &Path, before: Option<&str>, after: Option<&str>) {
+    let diff = diff(path, before, after);
+    if host::is_agent_here() {
+        output::framed_data(&SafeText::plain(&diff)).print();
+        return;
+    }
+    for line in diff.lines() {
+        match line.chars().next() {
+            Some('+') => println!("{}", paint(Style::Added, line)),
+            Some('-') => println!("{}", paint(Style::Removed, line)),
+            _ => println!("{line}"),
         }
     }
-    out
 }
 
 pub fn item(item: &Item) -> String {
     let mut page = TextPage::default();
     match &item.body {
         ItemBody::Observation(it) => {
-            page.text("", &format!("#{} {}: {}", item.id, it.r#type, it.title));
+            let title = found::title_of(it);
+            page.title(&format!("#{} {}: {title}", item.id, it.r#type));
             page.text("", &it.subtitle);
             let overtaken = found::overtaken(it.superseded_by, it.retracted.as_deref());
             page.text("", &found::later(overtaken, &it.supersedes, it.times));
             page.gap();
-            for fact in &it.facts {
-                page.text("- ", fact);
+            for fact in found::facts_of(it) {
+                page.text("- ", &fact);
             }
             page.gap();
             page.text("", &it.narrative);
@@ -99,12 +120,17 @@ pub fn item(item: &Item) -> String {
                 let version = it.prompt_version.as_deref().unwrap_or("unknown");
                 format!(" ({model}, prompts {version})")
             });
-            let by = format!("{}{}", it.provider, model.unwrap_or_default());
-            let origin = format!("{}{subagent}, worded by {by}", it.origin);
-            page.field("origin", &origin);
+            page.field("origin", &format!("{}{subagent}", found::origin(it.origin)));
+            let by = match it.provider.as_str() {
+                "offline" => "rules, without a model".to_owned(),
+                "user" => "the user".to_owned(),
+                "agent" => "the coding agent".to_owned(),
+                provider => format!("{provider}{}", model.unwrap_or_default()),
+            };
+            page.field("written by", &by);
         }
         ItemBody::Summary(it) => {
-            page.text("", &format!("#{} summary: {}", item.id, it.request));
+            page.title(&format!("#{} summary: {}", item.id, it.request));
             page.gap();
             page.field("investigated", &it.investigated);
             page.field("learned", &it.learned);
@@ -115,12 +141,12 @@ pub fn item(item: &Item) -> String {
             page.field("notes", &it.notes);
         }
         ItemBody::Prompt(it) => {
-            page.text("", &format!("#{} prompt: {}", item.id, it.text));
+            page.title(&format!("#{} prompt: {}", item.id, it.text));
             page.gap();
             page.field("reply", it.reply.as_deref().unwrap_or_default());
         }
         ItemBody::Note(it) => {
-            page.text("", &format!("#{} note: {}", item.id, it.title));
+            page.title(&format!("#{} note: {}", item.id, it.title));
             page.gap();
             let lines = it.text.lines();
             for line in lines.filter(|it| !it.starts_with("<!-- foreword ")) {
@@ -166,7 +192,25 @@ impl TextPage {
     }
 
     fn field(&mut self, name: &str, text: &str) {
+        let start = self.out.len();
         self.text(&format!("{name:<13} "), text);
+        self.paint(Style::Quiet, start, name.len());
+    }
+
+    /// Adds the title of a page.
+    fn title(&mut self, text: &str) {
+        let start = self.out.len();
+        self.text("", text);
+        let length = self.out.len() - start;
+        self.paint(Style::Title, start, length.saturating_sub(1));
+    }
+
+    /// Colours a part of what was added last.
+    fn paint(&mut self, style: Style, start: usize, length: usize) {
+        if let Some(part) = self.out.get(start..start + length) {
+            let painted = paint(style, part);
+            self.out.replace_range(start..start + length, &painted);
+        }
     }
 
     /// Adds text after `mark`, wrapped and without control characters.
@@ -229,7 +273,8 @@ struct StatusLines(String);
 
 impl StatusLines {
     fn add(&mut self, name: &str, text: String) {
-        let _ = writeln!(self.0, "{name:<12}{text}");
+        let name = paint(Style::Quiet, &format!("{name:<12}"));
+        let _ = writeln!(self.0, "{name}{text}");
     }
 }
 
@@ -299,10 +344,13 @@ fn memory_lines(status: &Status, lines: &mut StatusLines) {
         let share = format!("{percent} % of it is indexed by meaning");
         lines.add("meaning", share);
     }
-    if let Some(at) = totals.last_event_at {
+    if let Some(at) = status.last_event_at {
         lines.add("last event", ago(status.now, at));
     }
 }
+
+/// The most skipped events that `status` lists.
+const SKIPPED_MAX: usize = 10;
 
 fn queue_lines(status: &Status, lines: &mut StatusLines) {
     let pending = status.queue.pending + status.spooled;
@@ -311,16 +359,16 @@ fn queue_lines(status: &Status, lines: &mut StatusLines) {
     let waiting = count(pending, "event", "events") + &oldest.unwrap_or_default();
     lines.add("pending", waiting + &why_pending(status, pending));
     if status.queue.skipped > 0 {
-        let skipped = format!("{} events could not be processed", status.queue.skipped);
-        lines.add("skipped", skipped);
-        for Skipped {
-            id,
-            kind,
-            last_error,
-        } in status.skipped.iter().take(3)
-        {
-            let why = one_line(last_error.as_deref().unwrap_or("unknown"));
-            lines.add("", format!("{id} {kind}: {why}"));
+        let events = count(status.queue.skipped, "event", "events");
+        let cure = "`foreword retry` tries all of them again, `foreword retry NUMBER` one";
+        lines.add(
+            "skipped",
+            format!("{events} could not be processed; {cure}"),
+        );
+        for (number, it) in (1..=SKIPPED_MAX).zip(&status.skipped) {
+            let why = one_line(it.last_error.as_deref().unwrap_or("unknown"));
+            let at = local_time::minute(it.at);
+            lines.add("", format!("{number}  {} of {at}: {why}", it.kind));
         }
     }
     if status.unreadable > 0 {
@@ -383,8 +431,12 @@ fn connection(status: &Status) -> String {
 pub fn findings(findings: &[Finding], checks: usize) -> String {
     let mut out = String::new();
     for finding in findings {
-        let severity = finding.severity.as_str();
-        let _ = writeln!(out, "{severity:<9}{}", finding.id);
+        let style = match finding.severity {
+            Severity::Error => Style::Error,
+            Severity::Warning => Style::Warning,
+        };
+        let severity = paint(style, &format!("{:<9}", finding.severity.as_str()));
+        let _ = writeln!(out, "{severity}{}", finding.id);
         let diagnosis = &finding.diagnosis;
         let _ = writeln!(out, "         {}", one_line(&diagnosis.evidence));
         let mark = if diagnosis.cure_is_command {
@@ -394,9 +446,23 @@ pub fn findings(findings: &[Finding], checks: usize) -> String {
         };
         let _ = writeln!(out, "         {mark}{}\n", one_line(&diagnosis.cure));
     }
-    let found = match findings.len() as u64 {
-        0 => "nothing found".to_owned(),
-        found => count(found, "finding", "findings"),
+    let count_of = |severity, one, many| {
+        let found = findings.iter().filter(|it| it.severity == severity);
+        match found.count() as u64 {
+            0 => None,
+            found => Some(count(found, one, many)),
+        }
+    };
+    let found: Vec<_> = [
+        count_of(Severity::Error, "error", "errors"),
+        count_of(Severity::Warning, "warning", "warnings"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let found = match found.as_slice() {
+        [] => "nothing found".to_owned(),
+        found => found.join(" and "),
     };
     let _ = writeln!(out, "{checks} checks, {found}");
     out
@@ -434,9 +500,7 @@ pub fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
         .unified_diff()
         .header(&name(before), &name(after))
         .to_string();
-    // The file may come from a foreign repository, so control characters are replaced.
-    let is_control = |it: char| text::is_unsafe(it) && !matches!(it, '\n' | '\t' | '\r');
-    diff.replace(is_control, "\u{fffd}")
+    diff
 }
 
 pub fn restored(name: &str, restored: &Restored) -> String {
@@ -463,6 +527,15 @@ pub fn restored(name: &str, restored: &Restored) -> String {
         );
     }
     text
+}
+
+/// What going back to a backup would change.
+pub fn restore_plan(name: &str, restored: &Restored) -> String {
+    format!(
+        "{name}: {} come back, {} that came after it would be gone\n",
+        count(restored.came_back, "item would", "items would"),
+        count(restored.gone, "item", "items"),
+    )
 }
 
 pub fn backed_up(backup: &Backup) -> String {

@@ -156,6 +156,7 @@ pub fn index(store: Option<&Store>, request: &IndexRequest<'_>) -> rusqlite::Res
     let frame = Frame {
         project: &name,
         new_notes: new_notes(store, request.root)?,
+        has_master: request.root.is_some_and(has_master),
         budget: request.start_reason.budget(),
     };
     let mut index = page::render(&frame, &contents);
@@ -263,6 +264,7 @@ fn sessions(
     project_id: i64,
     request: &IndexRequest<'_>,
 ) -> rusqlite::Result<Vec<IndexSession>> {
+    // A session is left out if what it came to was superseded; lines of it that hold are older lines.
     // Until a session has a digest, its last summary that is not empty says what it came to and what
     // is open: one of "Thanks!" must not hide the work before it.
     let mut statement = store.connection.prepare_cached(
@@ -279,10 +281,15 @@ fn sessions(
                        where o.session_id = s.id and o.superseded_by is null and o.retracted is null
                    )
                    or exists (select 1 from repeats r where r.session_id = s.id)
-                   or exists (
+                   or not exists (select 1 from observations o where o.session_id = s.id)
+                   and exists (
                        select 1 from summaries m
                        where m.session_id = s.id and m.completed || m.investigated || m.next_steps <> ''
                    )
+               )
+               and not exists (
+                   select 1 from observations o
+                   where o.session_id = s.id and o.title = s.title and o.superseded_by is not null
                )
              order by s.last_event_at desc, s.id desc
              limit :limit
@@ -341,11 +348,14 @@ fn last_work(store: &Store, sessions: &[IndexSession]) -> rusqlite::Result<Strin
     Ok("[]".to_owned())
 }
 
-/// How many notes are newer than the project's master, counting only sessions in this memory: notes
+fn has_master(root: &Path) -> bool {
+    Folder::at(root, None).is_ok_and(|it| it.master().exists())
+}
+
+/// How many notes are not in the project's master yet, counting only sessions in this memory: notes
 /// that came with a clone are somebody else's.
 fn new_notes(store: &Store, root: Option<&Path>) -> rusqlite::Result<u64> {
     let folder = root.and_then(|root| Folder::at(root, None).ok());
-    let folder = folder.filter(|it| it.master().exists());
     let sql = "select 1 from sessions where host_session_id = :session";
     let mut statement = store.connection.prepare_cached(sql)?;
     let mut count = 0;

@@ -18,6 +18,7 @@ use crate::agent::provider::{Model, Provider as _, Question};
 use crate::config::Config;
 use crate::config::provider::{self};
 use crate::home::{self, Home};
+use crate::progress::Progress;
 
 const NO_LEDGER: &str = "the ledger cannot be written";
 
@@ -52,7 +53,7 @@ pub fn ask(
     let paused = pause(&store, name, now).context(NO_LEDGER)?;
     if let Some(pause) = paused.filter(|_| while_paused == WhilePaused::Fail) {
         let why = &pause.reason;
-        bail!("{provider} is paused: {why}; `foreword retry` asks it again");
+        bail!("{provider} is paused: {why}; `foreword retry` ends the pause");
     }
     // No session asks. The ledger has no column for a command, so its name stands in place of the id.
     let entry = Entry {
@@ -80,7 +81,9 @@ pub fn ask(
         .reserve(&store, &entry, &question, None, false)
         .context(NO_LEDGER)?
         .map_err(|why| anyhow!(why))?;
+    let clock = Progress::clock(&format!("{provider} is asked"));
     let mut call = runtime.block_on(model.ask(&question, None));
+    drop(clock);
     budget.estimate(&mut call, &question, None);
     let failed = call.answer.as_ref().err().map(|failure| Failed {
         kind: failure.kind,

@@ -3,14 +3,13 @@
 //! `doctor` is quick and checks everything around the memory; this reads each page and row, so its
 //! time grows with the size of the memory.
 
-use anyhow::bail;
 use foreword_core::db::OpenError;
 use foreword_core::queue::Queue;
 use foreword_core::safety::check::Defect;
 use foreword_core::store::Store;
 use serde_json::json;
 
-use super::JsonArgs;
+use super::{AlreadyPrinted, JsonArgs};
 use crate::doctor::{Diagnosis, Finding, Severity};
 use crate::home::Home;
 use crate::platform::Lock;
@@ -28,11 +27,10 @@ pub fn run(args: &JsonArgs) -> anyhow::Result<()> {
         || json!({"findings": found}),
         || show::findings(&found, CHECKS),
     );
-    match found.len() {
-        0 => Ok(()),
-        1 => bail!("one thing is wrong"),
-        many => bail!("{many} things are wrong"),
+    if !found.is_empty() {
+        return Err(AlreadyPrinted.into());
     }
+    Ok(())
 }
 
 fn look(home: &Home) -> anyhow::Result<Vec<Defect>> {
@@ -72,8 +70,8 @@ fn checked<T>(
 fn finding(wrong: Defect) -> Finding {
     let cure = match wrong.id {
         "memory-newer" | "queue-newer" => "foreword doctor",
-        "memory-damaged" | "queue-damaged" | "memory-schema" | "queue-schema"
-        | "memory-references" => "foreword restore",
+        "memory-damaged" | "queue-damaged" | "memory-schema" | "queue-schema" => "foreword restore",
+        "memory-references" => "foreword restore --yes",
         "claim-left" => "foreword worker drain",
         _ => "foreword vacuum",
     };

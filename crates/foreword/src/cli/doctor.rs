@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::bail;
 use serde_json::json;
 
-use super::JsonArgs;
+use super::{AlreadyPrinted, JsonArgs};
 use crate::config::Config;
 use crate::doctor::{self, Examined, Severity};
 use crate::{service, show};
@@ -41,12 +41,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             + &show::unknown_fields(&unknown_fields)
             + &show::doctor_notes(&notes)
     });
-    let errors = findings.iter().filter(|it| it.severity == Severity::Error);
-    match errors.count() {
-        0 => Ok(()),
-        1 => bail!("an error was found"),
-        errors => bail!("{errors} errors were found"),
+    // The findings were printed; an error among them is told by the exit code alone.
+    let has_error = findings.iter().any(|it| it.severity == Severity::Error);
+    if has_error {
+        return Err(AlreadyPrinted.into());
     }
+    Ok(())
 }
 
 fn ask(as_json: bool) -> anyhow::Result<()> {

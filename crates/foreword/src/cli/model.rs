@@ -1,7 +1,9 @@
 //! `foreword model`: the sentence model for search by meaning. It is optional: without it search uses
 //! words only.
 
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Subcommand;
 use foreword_core::store::Store;
@@ -11,10 +13,13 @@ use super::JsonArgs;
 use crate::config::Config;
 use crate::home::Home;
 use crate::install::sentence_model::{self as installer, ModelSource};
+use crate::platform::Lock;
+use crate::progress::Progress;
 use crate::service;
 use crate::service::embed_client;
 use crate::service::sentence_model::{self, Files};
 use crate::show;
+use crate::start;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -65,14 +70,33 @@ fn install(from: Option<&Path>, package: bool) -> anyhow::Result<()> {
         None => ModelSource::Hub(&hub),
     };
     let came = installer::install(&home, &source)?;
-    if crate::platform::Lock::holder(&home.lock()).is_ok_and(|it| it.is_some()) {
-        crate::start::wake_worker(&home);
+    let is_running = Lock::holder(&home.lock()).is_ok_and(|it| it.is_some());
+    if is_running || std::io::stderr().is_terminal() {
+        start::wake_worker(&home);
     }
     match came {
         Some(source) => println!(
             "the sentence model is installed (from {source}, SHA-256 checked); search goes by meaning too"
         ),
         None => println!("the sentence model is installed already (SHA-256 checked)"),
+    }
+    watch_indexing(&home)
+}
+
+/// On a terminal, shows how the worker indexes the memory by meaning, until it has done so. The worker
+/// goes on if this command is ended.
+fn watch_indexing(home: &Home) -> anyhow::Result<()> {
+    let mut progress = Progress::steps("% of the memory is indexed by meaning", 100);
+    while progress.is_shown()
+        && let Some(share) = embedded(home).filter(|it| *it < 1.0)
+        && Lock::holder(&home.lock())?.is_some()
+    {
+        progress.set((share * 100.0) as u64);
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the worker indexes in another process; its progress can only be looked at"
+        )]
+        std::thread::sleep(Duration::from_millis(200));
     }
     Ok(())
 }

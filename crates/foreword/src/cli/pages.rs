@@ -19,7 +19,7 @@ pub fn completions(args: &CompletionsArgs) -> anyhow::Result<()> {
     let shell = args.shell.parse::<Shell>().map_err(anyhow::Error::msg)?;
     let mut page = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "foreword", &mut page);
-    std::io::stdout().write_all(&page)?;
+    print!("{}", String::from_utf8_lossy(&page));
     Ok(())
 }
 
@@ -36,7 +36,7 @@ pub fn man() -> anyhow::Result<()> {
         chapter(command, &mut page)?;
     }
     man.render_version_section(&mut page)?;
-    std::io::stdout().write_all(&page)?;
+    print!("{}", String::from_utf8_lossy(&page));
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! `foreword status`: shows what was captured, what is pending and what failed.
 
+use foreword_core::text::rfc3339;
 use serde_json::json;
 
 use super::JsonArgs;
@@ -29,6 +30,7 @@ fn as_json(status: &Status) -> serde_json::Value {
     json!({
         "pending": status.queue.pending + status.spooled,
         "skipped": status.queue.skipped,
+        "last_event_at": status.last_event_at.map(rfc3339),
         "observations": status.totals.observations,
         "summaries": status.totals.summaries,
         "prompts": status.totals.prompts,

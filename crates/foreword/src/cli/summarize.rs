@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::notes::{folder_of, input, may_write};
 use crate::host;
-use crate::notes::summarize::{NoteSource, summarize};
+use crate::notes::summarize::{NoteSource, sources, summarize};
 use crate::service::{self, named};
 use crate::show;
 
@@ -19,6 +19,9 @@ pub struct Args {
     /// The transcript, if it is not where the coding agent keeps it
     #[arg(long, value_name = "FILE", conflicts_with = "draft")]
     transcript: Option<PathBuf>,
+    /// Print the conversation, for an agent that writes the note and hands it in with --draft
+    #[arg(long, conflicts_with_all = ["draft", "yes", "dry_run"])]
+    sources: bool,
     /// A sub-area of the project with notes of its own
     #[arg(long)]
     scope: Option<String>,
@@ -56,6 +59,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
     };
     let say = |line: &str| eprintln!("{line}");
+    if let (true, NoteSource::Transcript { path, is_named }) = (args.sources, &source) {
+        let sources = sources(client.host, &place, &folder, path, *is_named, &say)?;
+        print!("{sources}");
+        return Ok(());
+    }
     let summary = summarize(client.host, &place, &folder, session, &source, &say)?;
     let name = folder.name(&summary.path);
     let (shown, by_hand) = (name.display(), summary.by_hand());
@@ -64,7 +72,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         return Ok(());
     }
     let before = summary.before.as_deref();
-    print!("{}", show::diff(name, before, Some(&summary.kept.text)));
+    show::print_diff(name, before, Some(&summary.kept.text));
     let yes = args.yes || args.draft.is_some();
     match may_write("Save?", yes, args.dry_run)? {
         None => eprintln!("Nothing was written; --yes writes it."),

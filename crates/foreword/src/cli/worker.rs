@@ -40,8 +40,8 @@ enum WorkerAction {
     Status(JsonArgs),
     /// Process everything that is queued, now
     Drain {
-        /// Also events that were skipped after failing too often
-        #[arg(long)]
+        /// Also events that were skipped after failing too often, like `foreword retry`
+        #[arg(long, hide = true)]
         skipped: bool,
     },
 }
@@ -164,7 +164,7 @@ fn drain(home: &Home, skipped: bool) -> anyhow::Result<()> {
     if skipped {
         let queue = service::queue_to_write(home)?;
         queue
-            .retry_skipped()
+            .retry_skipped(None)
             .context("could not queue the skipped events again")?;
     }
     report(home, drain_all(home, &config)?);

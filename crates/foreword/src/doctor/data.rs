@@ -9,7 +9,13 @@ use foreword_core::text::shell_word;
 
 pub fn permissions(exam: &Examination) -> Option<Diagnosis> {
     let dir = exam.home.dir();
-    let wrong = exam.home.wrong_modes();
+    let mut wrong = exam.home.wrong_modes();
+    // A person makes the settings, usually open to others. Nobody reaches them in a closed folder, and
+    // the next command that writes closes them, too (`service::home_to_write`).
+    if wrong.first().is_some_and(|(path, _)| path != dir) {
+        let config = exam.home.config();
+        wrong.retain(|(path, mode)| *path != config || mode & 0o600 != 0o600);
+    }
     let (path, mode) = wrong.first()?;
     let what = if mode & 0o077 == 0 {
         "is closed to its owner"

@@ -4,6 +4,8 @@ use std::fmt::Display;
 
 use anyhow::Context as _;
 use foreword_core::db::OpenError;
+use foreword_core::files::{self, SMALL_MAX};
+use foreword_core::model::Millis;
 use foreword_core::queue::{Counts, Queue, Skipped};
 use foreword_core::safety;
 use foreword_core::spool;
@@ -11,6 +13,7 @@ use foreword_core::store::{Store, Totals};
 
 use super::agent::AgentStatus;
 use super::data;
+use super::work;
 use crate::config::Config;
 use crate::config::policy::{FILE, ProjectPolicy};
 use crate::home::{self, Home};
@@ -42,6 +45,8 @@ pub struct Status {
     /// The last error of an event that will be tried again.
     pub last_error: Option<String>,
     pub spooled: u64,
+    /// The time of the newest event, whether it is stored or waits.
+    pub last_event_at: Option<Millis>,
     /// The share of the memory that is indexed by meaning; none without the sentence model.
     pub embedded: Option<f64>,
     pub unreadable: u64,
@@ -99,14 +104,21 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
     let queue = queue.as_ref();
     let counts = queue.map_or(Ok(Counts::default()), Queue::counts);
     let connection = connection().map_err(|error| format!("{error:#}"));
+    let totals = or_problem(totals, "memory.db", &mut problems);
+    let counts = or_problem(counts, "queue.db", &mut problems);
+    let newest_spooled = spooled.last().and_then(|file| work::spooled_at(file));
     let client = connection
         .as_ref()
         .map_or_else(|_| host::default_client(), |it| it.0);
     let here = Reader::here()?;
     let (root, policy) = (here.place.root.clone(), here.policy());
     Ok(Status {
-        totals: or_problem(totals, "memory.db", &mut problems),
-        queue: or_problem(counts, "queue.db", &mut problems),
+        last_event_at: [totals.last_event_at, counts.newest_at, newest_spooled]
+            .into_iter()
+            .max()
+            .flatten(),
+        totals,
+        queue: counts,
         skipped: queue.and_then(|it| it.skipped().ok()).unwrap_or_default(),
         last_error: queue.and_then(|it| it.last_error().ok()?),
         spooled: spooled.len() as u64,
@@ -167,7 +179,7 @@ fn off(home: &Home, policy: &ProjectPolicy) -> Vec<String> {
 fn connection() -> anyhow::Result<(&'static Client, Connection, Option<bool>)> {
     let program = std::env::current_exe()?;
     let look = |place: &SettingsPlace| {
-        let settings = std::fs::read_to_string(&place.settings).unwrap_or_default();
+        let settings = files::read_text(&place.settings, SMALL_MAX).unwrap_or_default();
         install::connection(place.client, &settings, &program)
     };
     for client in CLIENTS {

@@ -160,7 +160,7 @@ pub fn queue_old(exam: &Examination) -> Option<Diagnosis> {
 }
 
 /// The time of a spooled file, which its name begins with.
-fn spooled_at(file: &Path) -> Option<Millis> {
+pub fn spooled_at(file: &Path) -> Option<Millis> {
     let id: uuid::Uuid = file.file_stem()?.to_str()?.parse().ok()?;
     let (seconds, _) = id.get_timestamp()?.to_unix();
     Millis::try_from(seconds.checked_mul(1000)?).ok()
@@ -172,7 +172,7 @@ pub fn events_skipped(exam: &Examination) -> Option<Diagnosis> {
     let why = skipped.first()?.last_error.as_deref().unwrap_or("unknown");
     let events = count(skipped.len() as u64, "event was", "events were");
     Diagnosis::cured_by(
-        exam.foreword("worker drain --skipped"),
+        exam.foreword("retry"),
         format!("{events} skipped after failing too often: {why}"),
     )
 }
@@ -184,16 +184,16 @@ pub fn events_lost(exam: &Examination) -> Option<Diagnosis> {
     if exam.now - last_at > DAY {
         return None;
     }
-    let file = shell_word(&not_kept::path(&exam.home));
-    Diagnosis::cured_by(
-        format!("mv {file} {file}.seen"),
-        not_kept::lost_line(&not_kept)?,
-    )
+    let advice = "cure other findings first, such as a full disk, permissions or settings, which may be the \
+                  cause; `foreword dropped` counts the reasons. This one ends a day after the last loss";
+    Diagnosis::advised(advice.to_owned(), not_kept::lost_line(&not_kept)?)
 }
 
 /// Reports that the worker recovered a damaged database, or opened a replaced one again.
 pub fn recovered(exam: &Examination) -> Option<Diagnosis> {
-    lately(exam, Fact::Recovered, "a database was damaged or replaced")
+    let what = "a database was damaged or replaced";
+    let advice = "nothing to do if `foreword check` finds nothing; this ends after a day";
+    lately(exam, Fact::Recovered, what, advice)
 }
 
 /// Reports databases of an unreleased version that were set aside. They are never deleted.
@@ -208,21 +208,20 @@ pub fn unreleased_set_aside(exam: &Examination) -> Option<Diagnosis> {
 
 pub fn payloads_unexpected(exam: &Examination) -> Option<Diagnosis> {
     let what = "a hook did not understand what the coding agent sent";
-    lately(exam, Fact::PayloadUnexpected, what)
+    let advice = "update Foreword and the coding agent, so that they know each other's format; \
+                  `foreword logs` has the lines. This ends a day after the last one";
+    lately(exam, Fact::PayloadUnexpected, what, advice)
 }
 
 const DAY: Millis = 24 * 3_600_000;
 
-/// Reports a fact of the last day's log with its last line. The cure moves the log files away.
-fn lately(exam: &Examination, fact: Fact, what: &str) -> Option<Diagnosis> {
+/// Reports a fact of the last day's log with its last line. No command undoes what has happened.
+fn lately(exam: &Examination, fact: Fact, what: &str, advice: &str) -> Option<Diagnosis> {
     let lines = fact.since(&exam.home, exam.now - DAY);
     let last = lines.last()?;
     let times = count(lines.len() as u64, "time", "times");
-    let files = fact.log().files(&exam.home);
-    let files = files.iter().filter(|file| file.exists());
-    let moves = files.map(|file| format!("mv {0} {0}.seen", shell_word(file)));
-    Diagnosis::cured_by(
-        moves.collect::<Vec<_>>().join(" && "),
+    Diagnosis::advised(
+        advice.to_owned(),
         format!(
             "{what}, {times} in the last day: {}",
             local_time::log_line(last)

@@ -1,17 +1,20 @@
 //! The arguments of the tools. The comment of a field is part of the schema that the agent gets, so
 //! each word costs tokens.
 
-use anyhow::Context as _;
-use foreword_core::model::{Kind, ObservationType};
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, ensure};
+use foreword_core::model::{Kind, Millis, ObservationType};
 use foreword_core::search::{Filter, Sort};
 use rmcp::schemars::{self, JsonSchema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::local_time;
 use crate::service::Reader;
 use crate::service::search::{Format, LIMIT, SearchRequest};
-use crate::service::when::when;
+use crate::service::when::{When, when};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -155,13 +158,67 @@ impl Timeline {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Remember {
-    /// Complete in itself; its first sentence becomes the title
+    /// Complete in itself
     pub text: String,
+    /// Default: its first sentence
+    pub title: Option<String>,
     /// Default decision
     #[serde(default)]
     #[schemars(extend("enum" = ["decision", "bugfix", "feature", "refactor", "discovery"]))]
     #[schemars(with = "Option<String>")]
     pub r#type: Option<ObservationType>,
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub facts: Vec<String>,
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub files: Vec<String>,
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub concepts: Vec<String>,
+    #[serde(default)]
+    #[schemars(extend("enum" = ["user", "team"]))]
+    #[schemars(with = "Option<String>")]
+    pub scope: Scope,
+    /// When it stops to hold: 7d or 2026-12-01
+    pub until: Option<String>,
+}
+
+/// For whom something is remembered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    #[default]
+    User,
+    Team,
+}
+
+impl Remember {
+    /// All that was said, as one text, since the store takes only a text and a type. Its first line
+    /// becomes the title.
+    pub fn whole_text(&self, now: Millis) -> anyhow::Result<String> {
+        let mut out = match self.title.as_deref().map(str::trim) {
+            None | Some("") => self.text.clone(),
+            Some(title) => format!("{title}\n\n{}", self.text),
+        };
+        for fact in &self.facts {
+            let _ = write!(out, "\n- {fact}");
+        }
+        for (name, list) in [("Files", &self.files), ("Concepts", &self.concepts)] {
+            if !list.is_empty() {
+                let _ = write!(out, "\n{name}: {}", list.join(", "));
+            }
+        }
+        if let Some(until) = &self.until {
+            let until = match when(until).map_err(anyhow::Error::msg)? {
+                When::Ago(length) => now.saturating_add(length),
+                day => day.end(now),
+            };
+            ensure!(
+                until > now,
+                "until is over already; a time limit lies ahead"
+            );
+            let _ = write!(out, "\nHolds until {}", local_time::minute(until));
+        }
+        Ok(out)
+    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

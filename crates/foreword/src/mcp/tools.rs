@@ -7,11 +7,11 @@ use foreword_core::search::same_turn;
 use foreword_core::store::{HostSession, Item, ItemBody, Store, ToRemember};
 
 use super::answer;
-use super::arguments::{Forget, Observations, Recall, Remember, Search, Timeline};
+use super::arguments::{Forget, Observations, Recall, Remember, Scope, Search, Timeline};
 use crate::config::provider;
 use crate::host::claude_code::agent_files;
 use crate::notes::recall;
-use crate::service::frame::{Part, framed};
+use crate::output::{Part, SafeText, framed};
 use crate::service::search::{Format, SearchRequest};
 use crate::service::{self, Reader, embed_client};
 use crate::{show, start};
@@ -32,7 +32,7 @@ fn store_to_write() -> anyhow::Result<Store> {
     Ok(Store::open(&home.memory(), &home.backups())?)
 }
 
-pub fn search(reader: &Reader, arguments: &Search) -> anyhow::Result<String> {
+pub fn search(reader: &Reader, arguments: &Search) -> anyhow::Result<SafeText> {
     let request = arguments.request(reader)?;
     let answer = service::search::search(reader, &request)?;
     Ok(answer::found(&request, &answer))
@@ -41,7 +41,7 @@ pub fn search(reader: &Reader, arguments: &Search) -> anyhow::Result<String> {
 /// The most ids in one call.
 const IDS_MAX: usize = 50;
 
-pub fn get_observations(reader: &Reader, arguments: &Observations) -> anyhow::Result<String> {
+pub fn get_observations(reader: &Reader, arguments: &Observations) -> anyhow::Result<SafeText> {
     check_ids(&arguments.ids)?;
     let store = reader.memory()?;
     let (items, missing) = reader.items(&store, arguments.ids.iter().copied())?;
@@ -61,7 +61,7 @@ fn check_ids(ids: &[i64]) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub fn timeline(reader: &Reader, arguments: &Timeline) -> anyhow::Result<String> {
+pub fn timeline(reader: &Reader, arguments: &Timeline) -> anyhow::Result<SafeText> {
     let mut note = String::new();
     let id = match (arguments.id, &arguments.query) {
         (Some(id), _) => id,
@@ -86,10 +86,15 @@ pub fn timeline(reader: &Reader, arguments: &Timeline) -> anyhow::Result<String>
 /// The longest text to remember, in characters. A document belongs in the repository.
 const TEXT_MAX: usize = 4_000;
 
-pub fn remember(reader: &Reader, arguments: &Remember) -> anyhow::Result<String> {
+pub fn remember(reader: &Reader, arguments: &Remember) -> anyhow::Result<SafeText> {
     let kind = arguments.r#type.unwrap_or(ObservationType::Decision);
-    let length = arguments.text.chars().count();
+    ensure!(
+        arguments.scope == Scope::User,
+        "no team is set up; leave scope out, and it is kept for this user"
+    );
     ensure!(!arguments.text.trim().is_empty(), "text is empty");
+    let text = arguments.whole_text(reader.now)?;
+    let length = text.chars().count();
     ensure!(
         length <= TEXT_MAX,
         "text has {length} characters, more than {TEXT_MAX}; shorten it"
@@ -100,7 +105,7 @@ pub fn remember(reader: &Reader, arguments: &Remember) -> anyhow::Result<String>
         !reader.is_excluded(),
         "the user's settings exclude this project; nothing is written here"
     );
-    let redacted = thorough(&arguments.text);
+    let redacted = thorough(&text);
     ensure!(
         !redacted.text.replace("[private]", "").trim().is_empty(),
         "all of it is private, so nothing was kept"
@@ -133,13 +138,13 @@ pub fn remember(reader: &Reader, arguments: &Remember) -> anyhow::Result<String>
     if embed_client::is_installed(&reader.home) {
         start::wake_worker(&reader.home);
     }
-    Ok(match redacted.count {
+    Ok(SafeText::plain(&match redacted.count {
         0 => format!("Remembered as #{id}.\n"),
         count => format!("Remembered as #{id}, without {count} secret or private parts.\n"),
-    })
+    }))
 }
 
-pub fn forget(reader: &Reader, arguments: &Forget) -> anyhow::Result<String> {
+pub fn forget(reader: &Reader, arguments: &Forget) -> anyhow::Result<SafeText> {
     check_ids(&arguments.ids)?;
     let store = reader.memory()?;
     let (items, missing) = reader.items(&store, arguments.ids.iter().copied())?;
@@ -158,27 +163,32 @@ pub fn forget(reader: &Reader, arguments: &Forget) -> anyhow::Result<String> {
         );
     }
     if !arguments.confirm {
-        let parts: Vec<Part> = items.iter().map(answer::title).collect();
+        let parts: Vec<Part> = items.iter().map(answer::title_and_project).collect();
         let note = format!(
             "{missing}Nothing is forgotten yet. Call this again with confirm to forget these for good.\n"
         );
         return Ok(framed(&parts, &note));
     }
     drop(store);
+    let project = |id: i64| {
+        let item = items.iter().find(|it| it.id == id);
+        item.map_or(String::new(), answer::project)
+    };
     let gone = store_to_write()?.forget(&arguments.ids, reader.now)?;
     // The memory agent's conversations may repeat it; the store has deleted its own part of them.
     agent_files::sweep(&reader.home, &[]);
-    Ok(match gone.as_slice() {
+    Ok(SafeText::plain(&match gone.as_slice() {
         [] => missing,
         gone => {
-            let gone = answer::numbers(gone.iter().copied());
-            format!("Forgotten: {gone}.\n{missing}")
+            let gone = gone.iter().map(|id| format!("#{id}{}", project(*id)));
+            let gone: Vec<_> = gone.collect();
+            format!("Forgotten: {}.\n{missing}", gone.join(", "))
         }
-    })
+    }))
 }
 
-pub fn recall(reader: &Reader, arguments: &Recall) -> anyhow::Result<String> {
+pub fn recall(reader: &Reader, arguments: &Recall) -> anyhow::Result<SafeText> {
     let root = reader.place.root.as_deref();
     let root = root.context("not a project directory, so there is no master.md")?;
-    recall::recall(root, arguments.scope.as_deref(), reader.now)
+    Ok(recall::recall(root, arguments.scope.as_deref(), reader.now)?.framed())
 }

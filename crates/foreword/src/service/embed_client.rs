@@ -2,7 +2,8 @@
 //!
 //! Only the worker loads the model and the vectors. The client sends a question over a socket, and
 //! `worker/embed.rs` replies. If that is not possible, the search goes by words and returns the
-//! reason. It never fails because of this, and waits no longer than `PATIENCE`.
+//! reason. It never fails because of this, and waits no longer than `PATIENCE`, or `START_PATIENCE` if
+//! a worker has to be started first.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -22,8 +23,13 @@ use crate::service::sentence_model;
 use crate::start;
 use crate::switch::{self, Switches};
 
-/// How long a search waits for the worker.
+/// How long a search waits for a running worker.
 const PATIENCE: Duration = Duration::from_millis(150);
+/// How long a search waits for a worker that starts or loads its model: most are ready by then, and
+/// a person hardly notices.
+const START_PATIENCE: Duration = Duration::from_millis(300);
+/// How often a search looks whether the worker is ready.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// The longest question in bytes, with its filter.
 pub const QUESTION_MAX: usize = 16 << 10;
 /// The longest reply in bytes.
@@ -127,7 +133,7 @@ pub fn search(home: &Home, store: &Store, query: &Query<'_>) -> rusqlite::Result
         filter: query.filter.clone(),
         limit: query.limit,
     };
-    let reason = match ask(home, &question) {
+    let reason = match ask_once_started(home, &question) {
         EmbedReply::Found { found, percent } => {
             return Ok((found, Ranking::WordsAndMeaning { percent }));
         }
@@ -161,6 +167,27 @@ pub fn share(home: &Home, store: &Store) -> Option<f64> {
 
 pub fn is_installed(home: &Home) -> bool {
     home.model().join(foreword_embed::WEIGHTS).is_file()
+}
+
+/// Asks the worker. If it has to be started or loads its model, waits for that.
+fn ask_once_started(home: &Home, question: &EmbedQuestion) -> EmbedReply {
+    let deadline = Instant::now() + START_PATIENCE;
+    loop {
+        let reply = ask(home, question);
+        let may_be_ready_soon = match reply {
+            EmbedReply::Refused(NoMeaning::NotRunning) => start::may_be_starting(home),
+            EmbedReply::Refused(NoMeaning::Loading) => true,
+            _ => false,
+        };
+        if !may_be_ready_soon || Instant::now() >= deadline {
+            return reply;
+        }
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a worker that starts has no socket yet on which it could be waited for"
+        )]
+        std::thread::sleep(LOOK_EVERY);
+    }
 }
 
 /// Asks the worker, and starts one if there is none.

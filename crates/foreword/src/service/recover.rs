@@ -6,8 +6,10 @@ use std::fmt::Write as _;
 
 use anyhow::Context as _;
 use foreword_core::db::{self, OpenError};
+use foreword_core::queue::Queue;
 use foreword_core::safety::recover::{self, Recovered, SetAside};
 use foreword_core::spool;
+use foreword_core::store::Store;
 use foreword_core::text::{count, one_line};
 
 use crate::home::{self, Home};
@@ -48,6 +50,24 @@ fn recovered(file: &str, recovered: &Recovered) -> String {
     let aside = recovered.aside.file_name().unwrap_or_default();
     let _ = write!(line, "; the damaged file is {}", aside.to_string_lossy());
     line
+}
+
+/// The names of the databases that are damaged, or whose recovery was interrupted.
+pub fn damaged(home: &Home) -> Vec<&'static str> {
+    let memory = Store::inspect(&home.memory());
+    let memory = is_damaged(memory, Store::damage) || recover::is_unfinished(&home.memory());
+    let queue = Queue::inspect(&home.queue());
+    let queue = is_damaged(queue, Queue::damage) || recover::is_unfinished(&home.queue());
+    let names = [(memory, "memory.db"), (queue, "queue.db")];
+    let names = names.into_iter().filter(|(is_damaged, _)| *is_damaged);
+    names.map(|(_, name)| name).collect()
+}
+
+fn is_damaged<T>(opened: Result<Option<T>, OpenError>, look: fn(&T) -> Option<String>) -> bool {
+    match opened {
+        Ok(database) => database.is_some_and(|it| look(&it).is_some()),
+        Err(error) => error.is_damage(),
+    }
 }
 
 /// Whether a recovery was interrupted before its end.

@@ -229,17 +229,24 @@ pub fn redone(
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "session {}: {} derived from again by {}, {} in {}",
+        "session {}: {} again, by {}: {} in {}",
         one_line(&subject.session.id),
-        count(subject.kept.turns as u64, "turn", "turns"),
-        provider.as_str(),
+        count(
+            subject.kept.turns as u64,
+            "turn was processed",
+            "turns were processed"
+        ),
+        match provider {
+            Name::Offline => "rules, without a model",
+            name => name.as_str(),
+        },
         count(redone.events as u64, "event", "events"),
         count(redone.batches as u64, "batch", "batches")
     );
     for (name, made, others, wanted) in [
         ("replaced", after, before, true),
-        ("gone", before, after, false),
-        ("new", after, before, false),
+        ("removed", before, after, false),
+        ("added", after, before, false),
     ] {
         let numbers = numbers(made.iter().filter(|it| is_in(it, others) == wanted));
         if !numbers.is_empty() {

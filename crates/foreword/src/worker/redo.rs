@@ -15,6 +15,7 @@ use crate::agent::prompts::Prompts;
 use crate::agent::question::{self, QuestionSubject};
 use crate::config::Config;
 use crate::home::{self, Home};
+use crate::progress::Progress;
 use crate::service;
 
 /// The session or turn to derive from again, with its events.
@@ -86,6 +87,7 @@ pub fn redo(home: &Home, config: &Config, events: Vec<Event>) -> anyhow::Result<
         batches: 0,
         events: 0,
     };
+    let mut progress = Progress::steps("batches", batches.len() as u64);
     for (number, batch) in batches.iter().enumerate() {
         let next = batches.get(number + 1).and_then(|batch| batch.first());
         let turn_over = next.is_none_or(|event| event.kind == EventKind::Prompt);
@@ -108,6 +110,7 @@ pub fn redo(home: &Home, config: &Config, events: Vec<Event>) -> anyhow::Result<
             }
         }
         redone.batches += 1;
+        progress.set(redone.batches as u64);
         redone.events += batch.len();
     }
     Ok(redone)

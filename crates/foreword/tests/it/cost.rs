@@ -164,10 +164,7 @@ fn the_ledger_equals_the_models_own_count_also_after_failures() {
     }
 
     let retried = desk.run(&["retry"]);
-    assert!(
-        retried.starts_with("anthropic is asked again; it was paused: "),
-        "{retried}"
-    );
+    assert!(retried.starts_with("anthropic was paused ("), "{retried}");
     assert!(retried.ends_with("everything is processed\n"), "{retried}");
     let status = desk.json(&["status", "--json"]);
     assert_eq!(
@@ -267,7 +264,7 @@ fn redo_replaces_what_was_made_and_keeps_its_numbers() {
     assert_eq!(desk.model.requests().len(), 1);
 
     let printed = desk.run(&["redo", "5e55"]);
-    assert!(printed.starts_with("session 5e55-one: 1 turn derived from again by anthropic, 3 events in 1 batch\n  replaced: "), "{printed}");
+    assert!(printed.starts_with("session 5e55-one: 1 turn was processed again, by anthropic: 3 events in 1 batch\n  replaced: "), "{printed}");
     assert_eq!(
         desk.observations(),
         [(*id, "Kumquat limit is seven".to_owned())]

@@ -130,6 +130,13 @@ impl Clinic {
         assert_eq!(ids(&left), [] as [&str; 0], "{cure}: {left:#?}");
     }
 
+    /// Expects exactly this finding, with advice instead of a command: it is about the past.
+    fn is_advised_about(&self, id: &str) {
+        let findings = self.findings();
+        assert_eq!(ids(&findings), [id], "{findings:#?}");
+        assert_eq!(findings[0]["cure_is_command"], false);
+    }
+
     /// The text that doctor prints.
     fn text(&self) -> String {
         let mut command = self.sandbox.command(&["doctor"]);
@@ -442,6 +449,15 @@ fn data_permissions() {
     clinic.is_cured_of("data-permissions");
     set_mode(&clinic.file("queue.db"), 0o400);
     clinic.is_cured_of("data-permissions");
+    // Settings made with the usual umask are no finding in a closed folder, and are closed by the
+    // next command that writes.
+    let config = clinic.file("config.toml");
+    std::fs::write(&config, "").unwrap();
+    set_mode(&config, 0o644);
+    assert_eq!(clinic.ids(), [] as [&str; 0]);
+    clinic.sandbox.run(&["status"]);
+    let mode = std::fs::metadata(&config).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]
@@ -517,7 +533,7 @@ fn recovered() {
     let _ = std::fs::remove_file(clinic.file("memory.db-wal"));
     clinic.send("the worker puts it right");
     clinic.sandbox.drain();
-    clinic.is_cured_of("recovered");
+    clinic.is_advised_about("recovered");
 }
 
 #[test]
@@ -609,7 +625,7 @@ fn events_skipped() {
     assert_eq!(queue.execute(skip, []).unwrap(), 1);
     drop(queue);
     let text = clinic.text();
-    assert!(text.contains("1 event was skipped after failing too often: no [31m way\n"));
+    assert!(text.contains("1 event was skipped after failing too often: no␛[31m way\n"));
     clinic.is_cured_of("events-skipped");
     assert_eq!(clinic.sandbox.status()["skipped"], 0);
 }
@@ -630,14 +646,19 @@ fn events_lost() {
     // The log was rotated since.
     let log = clinic.file("logs/hook.log");
     std::fs::rename(&log, log.with_extension("log.1")).unwrap();
-    clinic.is_cured_of("events-lost");
+    clinic.is_advised_about("events-lost");
 }
 
 #[test]
 fn payloads_unexpected() {
     let clinic = Clinic::new();
     clinic.sandbox.hook("save", &clinic.project, b"{\"not\": ");
-    clinic.is_cured_of("payloads-unexpected");
+    clinic.is_advised_about("payloads-unexpected");
+    // It is reported for a day.
+    let log = clinic.file("logs/hook.log");
+    let line = std::fs::read_to_string(&log).unwrap();
+    std::fs::write(&log, line.replacen("20", "19", 1)).unwrap();
+    assert_eq!(clinic.ids(), [] as [&str; 0]);
 }
 
 #[test]

@@ -18,9 +18,31 @@ const CRATES: [(&str, &[&str]); 4] = [
     (
         "foreword",
         &[
-            "platform", "home", "host", "config", "log", "not_kept", "notice", "switch", "start",
-            "hook", "service", "agent", "evidence", "offline", "notes", "worker", "install",
-            "doctor", "show", "mcp", "cli",
+            "colour",
+            "output",
+            "platform",
+            "home",
+            "local_time",
+            "progress",
+            "host",
+            "config",
+            "log",
+            "not_kept",
+            "notice",
+            "switch",
+            "start",
+            "hook",
+            "service",
+            "agent",
+            "evidence",
+            "offline",
+            "notes",
+            "worker",
+            "install",
+            "doctor",
+            "show",
+            "mcp",
+            "cli",
         ],
     ),
     ("foreword-embed", &["weights", "wordpiece", "forward"]),
@@ -42,6 +64,7 @@ const CRATES: [(&str, &[&str]); 4] = [
             "memories",
             "agent",
             "derive",
+            "redaction",
             "burst",
             "hooks",
             "census",
@@ -172,7 +195,7 @@ fn upward_edges(source: &Path, floors: &[String]) -> BTreeSet<(PathBuf, String)>
     edges
 }
 
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
+pub fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -187,7 +210,7 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
 
 /// The code without comments and without items behind `#[cfg(test)]`. It is formatted by rustfmt,
 /// so an item ends where its indentation comes back.
-fn without_tests(text: &str) -> String {
+pub fn without_tests(text: &str) -> String {
     let mut out = String::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {

@@ -209,3 +209,126 @@ fn a_search_without_words_lists_the_newest() {
         "{printed}"
     );
 }
+
+#[test]
+fn colours_are_for_a_terminal_or_on_request_and_never_for_an_agent() {
+    let (sandbox, project) = a_memory();
+    let print = |variables: &[(&str, &str)], arguments: &[&str]| {
+        let mut command = sandbox.command(arguments);
+        let command = command
+            .envs(variables.iter().copied())
+            .current_dir(&project);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let forced = [("CLICOLOR_FORCE", "1")];
+    for arguments in [
+        &["search", "expiry"][..],
+        &["show", "2"],
+        &["status"],
+        &["help"],
+    ] {
+        let plain = print(&[], arguments);
+        assert!(!plain.contains('\x1b'), "{plain}");
+        for (variables, more) in [(&forced[..], "auto"), (&[], "always")] {
+            let coloured = print(variables, &[arguments, &["--color", more]].concat());
+            assert!(coloured.contains("\x1b["), "{arguments:?}: {coloured}");
+        }
+        let never = print(&forced, &[arguments, &["--color", "never"]].concat());
+        assert!(!never.contains('\x1b'), "{never}");
+        let none = [("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")];
+        assert!(!print(&none, arguments).contains('\x1b'));
+    }
+    let json = print(&forced, &["search", "expiry", "--json"]);
+    assert!(!json.contains('\x1b'), "{json}");
+
+    let mut sandbox = sandbox;
+    sandbox.set("CLICOLOR_FORCE", "1");
+    let mut client = crate::mcp::Client::new(&sandbox, &project);
+    let found = client.text_of("get_observations", serde_json::json!({"ids": [2]}));
+    assert!(
+        found.contains("#2 bugfix") && !found.contains('\x1b'),
+        "{found}"
+    );
+    client.end();
+}
+
+#[test]
+fn nobody_who_reads_is_no_error_for_any_command_that_prints() {
+    let (sandbox, _) = a_memory();
+    for arguments in [
+        &["completions", "bash"][..],
+        &["completions", "zsh"],
+        &["man"],
+        &["help", "--all"],
+        &["--help"],
+        &["search", "--all-projects"],
+        &["status"],
+        &["logs"],
+        &["doctor"],
+        &["check", "--json"],
+    ] {
+        // The reader has ended before anything is written, on both streams.
+        let line = r#"("$0" "$@" 2>&1; echo $? >&3) 3>&2 | true"#;
+        let closed = sandbox.shell(line, arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&closed.stderr);
+        assert!(
+            ["0\n", "1\n"].contains(&said.as_ref()),
+            "{arguments:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_skipped_event_is_tried_again_by_the_number_that_status_shows() {
+    let sandbox = Sandbox::new();
+    let project = sandbox.project("pay");
+    sandbox.keep_workers_away();
+    a_session(&sandbox, &project, "s1");
+    let host = Host::new("s2", &project);
+    sandbox.keep_workers_away();
+    sandbox.run_hook("new", &project, &host.prompt("Add refunds"));
+    sandbox.run_hook("summary", &project, &host.stop("Added."));
+    let skip = "update events set state = 'skipped', attempts = 3, last_error = 'too odd'";
+    assert_eq!(sandbox.database("queue.db").execute(skip, []).unwrap(), 2);
+    let print = |arguments: &[&str]| run_in(&sandbox, &project, "UTC", arguments);
+    let status = print(&["status"]).0;
+    assert!(
+        status.contains("2 events could not be processed; `foreword retry`"),
+        "{status}"
+    );
+    assert!(status.contains("            1  prompt of ") && status.contains(": too odd\n"));
+    let error = print(&["retry", "3"]).1;
+    assert!(
+        error.contains("`foreword status` numbers them from 1 to 2"),
+        "{error}"
+    );
+    assert!(
+        print(&["retry", "2"])
+            .0
+            .starts_with("1 skipped event is tried again\n")
+    );
+    assert_eq!(sandbox.status()["skipped"], 1);
+    assert!(
+        print(&["retry"])
+            .0
+            .starts_with("1 skipped event is tried again\n")
+    );
+    assert_eq!(sandbox.status()["skipped"], 0);
+}
+
+#[test]
+fn an_event_that_waits_is_the_last_event() {
+    let (sandbox, project) = a_memory();
+    let earlier = "update sessions set last_event_at = last_event_at - 600000";
+    sandbox.database("memory.db").execute(earlier, []).unwrap();
+    assert!(
+        sandbox
+            .run(&["status"])
+            .contains("last event  10 min ago\n")
+    );
+    sandbox.keep_workers_away();
+    let host = Host::new("s2", &project);
+    sandbox.run_hook("new", &project, &host.prompt("Add refunds"));
+    let status = sandbox.run(&["status"]);
+    assert!(!status.contains("last event  10 min ago\n"), "{status}");
+}

@@ -250,12 +250,35 @@ fn an_idle_worker_that_finds_damage_recovers_it() {
 fn a_restore_keeps_the_present_aside_and_can_be_taken_back() {
     let sandbox = with_backup();
     let before = sandbox.status();
-    let printed = sandbox.run(&["restore"]);
+    // A dry run counts what would change; without a yes nothing changes.
+    let planned = sandbox.run(&["restore", "--dry-run"]);
+    assert!(
+        planned.ends_with(" that came after it would be gone\n"),
+        "{planned}"
+    );
+    let asked = sandbox.command(&["restore"]).output().unwrap();
+    assert_eq!(asked.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&asked.stderr);
+    assert!(error.contains("--yes goes back without asking"), "{error}");
+    assert_eq!(sandbox.status()["prompts"], before["prompts"]);
+    let printed = sandbox.run(&["restore", "--yes"]);
+    let (plan, printed) = printed.split_once('\n').unwrap();
+    assert_eq!(plan, planned.trim_end());
+    let number = |text: &str| {
+        text.split(", ")
+            .nth(1)
+            .unwrap()
+            .split(' ')
+            .next()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(number(plan), number(printed));
     assert!(printed.contains(" gone that came after it\n"), "{printed}");
     assert_ne!(sandbox.status()["prompts"], before["prompts"]);
     let aside = printed.trim_end().rsplit(' ').next().unwrap();
     let aside: PathBuf = sandbox.home().join(aside);
-    sandbox.run(&["restore", aside.to_str().unwrap()]);
+    sandbox.run(&["restore", "--yes", aside.to_str().unwrap()]);
     assert_eq!(sandbox.status()["prompts"], before["prompts"]);
     assert_eq!(audit(&sandbox, 0..48), Audit::default());
 
@@ -277,7 +300,7 @@ fn a_restore_gives_no_number_a_second_time() {
     let sandbox = with_backup();
     let last = || sandbox.count("memory.db", "select max(id) from items");
     let before = last();
-    sandbox.run(&["restore"]);
+    sandbox.run(&["restore", "--yes"]);
     assert!(last() < before);
     send(&sandbox, 48..56);
     sandbox.drain();
@@ -490,7 +513,7 @@ fn a_hostile_backup_is_restored_without_what_is_not_ours() {
              create view told as select load_extension('/tmp/evil.so');",
         )
         .unwrap();
-    let printed = sandbox.run(&["restore", backup.to_str().unwrap()]);
+    let printed = sandbox.run(&["restore", "--yes", backup.to_str().unwrap()]);
     assert!(
         printed.ends_with("left out, because it is not Foreword's: trigger evil, view told\n"),
         "{printed}"

@@ -6,6 +6,7 @@ use crate::model::{ObservationType, Origin};
 const FRAME_OF_PAY: Frame<'_> = Frame {
     project: "pay",
     new_notes: 0,
+    has_master: false,
     budget: 800,
 };
 
@@ -26,6 +27,7 @@ fn line(id: i64, title: &str) -> Line {
         id,
         kind: ObservationType::Bugfix,
         title: title.into(),
+        read_in: None,
         facts: Vec::new(),
         cost: 90,
         by_subagent: false,

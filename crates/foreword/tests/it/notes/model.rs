@@ -109,7 +109,7 @@ fn when_nobody_can_be_asked_it_is_said_and_done_without() {
     let paused = summarize(&desk);
     assert!(paused.starts_with("anthropic is paused: "), "{paused}");
     assert!(
-        paused.contains("; `foreword retry` asks it again; "),
+        paused.contains("; `foreword retry` ends the pause; "),
         "{paused}"
     );
     desk.sandbox.set("FOREWORD_BUDGET_DAILY_USD", "0");
