@@ -174,6 +174,14 @@ impl Home {
         exists && self.distrust().is_none()
     }
 
+    /// Closes the data directory to others, once it is known that they could not write to it.
+    pub fn close_to_others(&self) {
+        let is_open = |it: std::fs::Metadata| it.permissions().mode() & 0o077 != 0;
+        if std::fs::metadata(&self.dir).is_ok_and(is_open) {
+            let _ = std::fs::set_permissions(&self.dir, Permissions::from_mode(0o700));
+        }
+    }
+
     /// The length of the path with its links resolved, if it is longer than `PATH_MAX`.
     pub fn too_long(&self) -> Option<usize> {
         let resolved = self.dir.canonicalize();

@@ -79,6 +79,7 @@ pub fn home_to_write() -> anyhow::Result<Home> {
     if let Some(why) = home.distrust() {
         bail!(why);
     }
+    home.close_to_others();
     if let Some(kind) = platform::unsafe_filesystem(home.dir()) {
         anyhow::bail!(
             "{} is on {kind}, where SQLite's log is not safe; set FOREWORD_HOME to a local directory",
