@@ -6,7 +6,9 @@
 //! something on another machine. A bench gathers data, and `report` prints it. The program that is
 //! measured is the `foreword` beside this one (`machine`).
 //!
-//! `derive` measures what one more event of a long turn costs the worker.
+//! `derive` measures what one more event of a long turn costs the worker, `redaction` both stages of
+//! redaction.
+//! `hands` measures what a person's changes cost, and kills them.
 //! `agent` counts the calls and tokens of the memory agent; its model is a server in this process.
 //! `agent::live` has a real model asked.
 //! `search` measures the speed of search (`plot` draws it, `server` measures the MCP server's memory,
@@ -42,6 +44,8 @@ pub mod agent;
 
 mod derive;
 
+mod redaction;
+
 mod burst;
 mod hooks;
 
@@ -49,6 +53,7 @@ mod census;
 pub mod trial;
 
 mod crash;
+mod hands;
 mod load;
 mod soak;
 
@@ -84,6 +89,8 @@ enum Bench {
     Live(agent::live::Args),
     /// Deriving without a model: the time for one more event of a long turn
     Derive(derive::Args),
+    /// Redaction: the time of its two stages for 5 KB of text
+    Redaction(redaction::Args),
     /// Search: its time on made-up memories, compared with FTS5's own ranking
     Search(search::Args),
     /// Search: whether it finds the sessions that answer a benchmark's questions
@@ -94,6 +101,8 @@ enum Bench {
     Mine(mine::Args),
     /// Kills hooks and workers, then checks that no event is lost, stored twice or stuck
     Crash(crash::Args),
+    /// Changes by hand in a large memory: their time; or, killed, whether they are made wholly or not at all
+    Hands(hands::Args),
     /// Many events a second for some minutes: times of hooks, memory and files of the worker
     Load(load::Args),
     /// Sessions, kills and outages for some minutes: processes, memory, files and disk
@@ -108,11 +117,13 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Bench::Agent(args) => agent::run(args),
         Bench::Live(args) => agent::live::run(args),
         Bench::Derive(args) => derive::run(args),
+        Bench::Redaction(args) => redaction::run(args),
         Bench::Search(args) => search::run(args),
         Bench::Retrieval(args) => retrieval::run(args),
         Bench::Vectors(args) => vectors::run(args),
         Bench::Mine(args) => mine::run(args),
         Bench::Crash(args) => crash::run(args),
+        Bench::Hands(args) => hands::run(args),
         Bench::Load(args) => load::run(args),
         Bench::Soak(args) => soak::run(args),
         Bench::Size(args) => size::run(args),

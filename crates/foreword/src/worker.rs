@@ -343,6 +343,9 @@ impl<'a> Worker<'a> {
         }
 
         let next_due = self.next_due(now, drain);
+        if next_due.is_none() {
+            let _ = self.queue.wipe_log();
+        }
         let patient = now < self.progress_at + DRAIN_PATIENCE;
         let soon = next_due.is_some_and(|due| due <= now + DRAIN_PATIENCE);
         if drain && !(soon && patient) {
@@ -383,15 +386,16 @@ impl<'a> Worker<'a> {
     }
 
     /// Closes the databases after one of them was deleted or replaced. Events of a queue that has no
-    /// name any more go into the one that is there now.
+    /// name any more go into the spool, and from there into the one that is there now.
     fn leave_moved(self, moved: anyhow::Error) -> anyhow::Result<WorkerEnd> {
         let line = moved.to_string();
         Fact::Recovered.record(self.home, &line);
         Notice::Recovered.post(self.home, &line);
         if !self.queue.is_in_place() {
-            let queue = Queue::open(&self.home.queue(), &self.home.backups())
-                .context("could not open queue.db")?;
-            queue.take_over(self.queue)?;
+            let spool = self.home.spool();
+            self.queue
+                .forsake(|event| spool::write(&spool, event))
+                .context("could not spool the events of a queue.db that was deleted or replaced")?;
         }
         if !self.deriver.store.is_in_place() {
             self.deriver.store.forsake();

@@ -7,13 +7,11 @@
 //! wrong value may want to restrict something, so Foreword is off then.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::Read as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::bail;
 use foreword_core::capture;
+use foreword_core::files;
 use foreword_core::host;
 use foreword_core::model::Event;
 use foreword_core::text::{one_line, shorten};
@@ -69,10 +67,10 @@ impl RepositoryPolicy {
     /// Reads the file at the top of a working tree. If there is none, this costs one system call.
     pub fn read(root: &Path) -> RepositoryPolicy {
         let path = root.join(FILE);
-        let policy = match fs::symlink_metadata(&path) {
+        let policy = match std::fs::symlink_metadata(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Self::default(),
             Err(error) => Err(error.into()),
-            Ok(metadata) => read_file(root, path, metadata.is_symlink()).and_then(|it| parse(&it)),
+            Ok(_) => read_file(root, &path).and_then(|it| parse(&it)),
         };
         policy.unwrap_or_else(|error| RepositoryPolicy {
             policy: Policy {
@@ -85,30 +83,9 @@ impl RepositoryPolicy {
     }
 }
 
-/// Reads a file that somebody else may have written: a regular one within the tree, and not more of it
-/// than `SIZE_MAX`. A pipe is not waited for.
-fn read_file(root: &Path, path: PathBuf, is_link: bool) -> anyhow::Result<String> {
-    let path = if is_link {
-        let target = fs::canonicalize(&path).context("it is a link that cannot be followed")?;
-        let is_inside = fs::canonicalize(root).is_ok_and(|root| target.starts_with(root));
-        ensure!(is_inside, "it is a link to a file outside of the project");
-        target
-    } else {
-        path
-    };
-    let mut options = OpenOptions::new();
-    options.read(true);
-    options.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_CLOEXEC);
-    let file: File = options.open(path)?;
-    ensure!(file.metadata()?.is_file(), "it is not a regular file");
-    let mut text = String::new();
-    file.take(SIZE_MAX + 1).read_to_string(&mut text)?;
-    ensure!(
-        text.len() as u64 <= SIZE_MAX,
-        "it has more than {} KB",
-        SIZE_MAX >> 10
-    );
-    Ok(text)
+fn read_file(root: &Path, path: &Path) -> anyhow::Result<String> {
+    let root = root.canonicalize()?;
+    Ok(files::text(files::read_in(&root, path, SIZE_MAX)?)?)
 }
 
 fn parse(text: &str) -> anyhow::Result<RepositoryPolicy> {
@@ -186,12 +163,13 @@ impl ProjectPolicy {
         let of_repository = self.repository.policy.exclude_paths.iter();
         let patterns = of_repository.chain(&self.user.exclude_paths);
         let patterns: Vec<String> = patterns.filter_map(|it| self.below_root(it)).collect();
+        if patterns.is_empty() {
+            return false;
+        }
         let used = host::tool_use(event);
         let paths = event.files.iter().map(|it| it.path.as_str());
-        !patterns.is_empty()
-            && paths
-                .chain(used.path)
-                .any(|path| capture::is_path_covered(&patterns, path))
+        let mut paths = paths.chain(used.path);
+        paths.any(|path| capture::is_path_covered(&patterns, path))
     }
 
     fn below_root(&self, pattern: &str) -> Option<String> {

@@ -17,8 +17,8 @@ use foreword_core::spool;
 use foreword_core::store::Store;
 use uuid::Uuid;
 
-use crate::config::ShowSection;
 use crate::config::provider;
+use crate::config::{HookSettings, ShowSection};
 use crate::home::Home;
 use crate::host::{Client, Permission, REMEMBER};
 use crate::log::Log;
@@ -46,12 +46,12 @@ pub fn answer(
     client: &Client,
     hook: Hook,
     event: &Event,
-    show: &ShowSection,
+    settings: &HookSettings,
 ) -> Option<HookAnswer> {
     let reminder = match hook {
-        Hook::Context if show.index => context(home, client, event),
-        Hook::New if show.prompts => in_time(home, hook, event, show),
-        Hook::FileContext if show.files => in_time(home, hook, event, show),
+        Hook::Context if settings.show.index => context(home, client, event, settings),
+        Hook::New if settings.show.prompts => in_time(home, hook, event, &settings.show),
+        Hook::FileContext if settings.show.files => in_time(home, hook, event, &settings.show),
         _ => None,
     };
     let notice = (hook == Hook::Context).then(|| notice::take(home));
@@ -77,7 +77,12 @@ pub fn asks_agent(home: &Home, client: &Client, root: Option<&Path>) -> bool {
 }
 
 /// The index for a session that starts; none if it would be empty.
-fn context(home: &Home, client: &Client, event: &Event) -> Option<Reminder> {
+fn context(
+    home: &Home,
+    client: &Client,
+    event: &Event,
+    settings: &HookSettings,
+) -> Option<Reminder> {
     // A memory that cannot be read (newer, damaged) counts as an empty one.
     let store = Store::look(&home.memory()).ok().flatten();
     let request = IndexRequest {
@@ -87,6 +92,8 @@ fn context(home: &Home, client: &Client, event: &Event) -> Option<Reminder> {
         start_reason: StartReason::parse(event.payload.source.as_deref()),
         branch: event.branch.as_deref(),
         root: event.root.as_deref().map(Path::new),
+        now: event.at,
+        unopened_kept: settings.unopened_kept(),
     };
     let index = index::index(store.as_ref(), &request).ok().flatten()?;
     let shown = index.weighed.iter().filter(|it| it.fate == Fate::Shown);
@@ -127,12 +134,16 @@ fn in_time(home: &Home, hook: Hook, event: &Event, show: &ShowSection) -> Option
 /// and not in a subagent, whose reminder the main agent would then miss.
 fn may_be_of_use(event: &Event) -> bool {
     const WORDS_MIN: usize = 3;
+    // A sentence in a language without spaces is one word.
+    const CHARACTERS_MIN: usize = 10;
     if event.agent_id.is_some() {
         return false;
     }
     match event.kind {
         EventKind::Prompt => event.payload.prompt.as_deref().is_some_and(|prompt| {
-            !prompt.starts_with('/') && prompt.split_whitespace().nth(WORDS_MIN - 1).is_some()
+            let has_words = prompt.split_whitespace().nth(WORDS_MIN - 1).is_some();
+            let is_long = prompt.chars().nth(CHARACTERS_MIN - 1).is_some();
+            !prompt.starts_with('/') && (has_words || is_long)
         }),
         kind => kind == EventKind::Receipt && !event.files.is_empty(),
     }
@@ -143,6 +154,7 @@ fn remind(home: &Home, event: &Event) -> Option<Reminder> {
         project: event.project.as_deref()?,
         host_session_id: &event.host_session_id,
         root: event.root.as_deref().map(Path::new),
+        now: event.at,
     };
     let store = Store::look(&home.memory()).ok().flatten()?;
     let (candidates, shown) = match (event.payload.prompt.as_deref(), event.files.first()) {

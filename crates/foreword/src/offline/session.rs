@@ -102,7 +102,7 @@ impl<'a> Session<'a> {
         Session {
             folded: vec![false; readings.len()],
             carried: vec![Vec::new(); readings.len()],
-            survival: survival(&readings),
+            survival: survival(&readings.iter().collect::<Vec<_>>()),
             red: red_at_end(&readings),
             readings,
             nouns,

@@ -64,6 +64,7 @@ const CRATES: [(&str, &[&str]); 4] = [
             "memories",
             "agent",
             "derive",
+            "redaction",
             "burst",
             "hooks",
             "census",

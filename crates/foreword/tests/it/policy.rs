@@ -170,16 +170,14 @@ fn a_file_that_cannot_be_used_switches_off_and_holds_nothing_up() {
     fs::write(&outside, "no_team = true\n").unwrap();
     type Make<'a> = &'a dyn Fn(&Path);
     let cases: [(&str, Make<'_>); 6] = [
-        ("more than 8 KB", &|path| {
+        ("larger than 8 kB", &|path| {
             fs::write(path, "# ".repeat(5_000)).unwrap()
         }),
         ("not valid TOML", &|path| fs::write(path, "off = ").unwrap()),
         ("true or false", &|path| {
             fs::write(path, "off = \"no\"").unwrap()
         }),
-        ("outside of the project", &|path| {
-            symlink(&outside, path).unwrap()
-        }),
+        ("it leads out of", &|path| symlink(&outside, path).unwrap()),
         ("not a regular file", &|path| {
             let made = Command::new("mkfifo").arg(path).status().unwrap();
             assert!(made.success());
