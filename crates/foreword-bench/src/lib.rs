@@ -6,7 +6,8 @@
 //! something on another machine. A bench gathers data, and `report` prints it. The program that is
 //! measured is the `foreword` beside this one (`machine`).
 //!
-//! `derive` measures what one more event of a long turn costs the worker.
+//! `derive` measures what one more event of a long turn costs the worker, `redaction` both stages of
+//! redaction.
 //! `agent` counts the calls and tokens of the memory agent; its model is a server in this process.
 //! `agent::live` has a real model asked.
 //! `search` measures the speed of search (`plot` draws it, `server` measures the MCP server's memory,
@@ -41,6 +42,8 @@ mod memories;
 pub mod agent;
 
 mod derive;
+
+mod redaction;
 
 mod burst;
 mod hooks;
@@ -84,6 +87,8 @@ enum Bench {
     Live(agent::live::Args),
     /// Deriving without a model: the time for one more event of a long turn
     Derive(derive::Args),
+    /// Redaction: the time of its two stages for 5 KB of text
+    Redaction(redaction::Args),
     /// Search: its time on made-up memories, compared with FTS5's own ranking
     Search(search::Args),
     /// Search: whether it finds the sessions that answer a benchmark's questions
@@ -108,6 +113,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Bench::Agent(args) => agent::run(args),
         Bench::Live(args) => agent::live::run(args),
         Bench::Derive(args) => derive::run(args),
+        Bench::Redaction(args) => redaction::run(args),
         Bench::Search(args) => search::run(args),
         Bench::Retrieval(args) => retrieval::run(args),
         Bench::Vectors(args) => vectors::run(args),

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use uuid::Uuid;
 
+use crate::files;
 pub use crate::host::Hook;
 use crate::host::{HOSTS, HookInput, Host, Subject};
 use crate::model::{Event, EventKind, FileRole, Millis, Payload, Receipt, Shown, TouchedFile};
@@ -399,7 +400,7 @@ fn touched_file(path: &str, role: FileRole, after_tool_use: bool, limits: &Limit
     let hash = metadata
         .as_ref()
         .filter(|it| it.len() <= limits.hash_max && !is_secret_file(path))
-        .and_then(|_| std::fs::read(path).ok())
+        .and_then(|_| files::read(Path::new(path), limits.hash_max).ok())
         .map(|content| blake3::hash(&content).to_hex().to_string());
     TouchedFile {
         size: metadata.as_ref().map(std::fs::Metadata::len),

@@ -18,7 +18,7 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use uuid::Uuid;
 
-use crate::{fault, text};
+use crate::{fault, files, text};
 pub(crate) use rows::Rows;
 
 // SQLite before 3.51.3 can corrupt a WAL that is reset while another process reads it.
@@ -331,7 +331,7 @@ pub(crate) fn is_header(bytes: &[u8; HEADER]) -> bool {
 
 fn check_header(path: &Path) -> Result<(), OpenError> {
     let mut bytes = [0; HEADER];
-    let Ok(file) = std::fs::File::open(path) else {
+    let Ok((file, _)) = files::open(path) else {
         return Ok(());
     };
     let sound = match file.read_exact_at(&mut bytes, 0) {

@@ -14,6 +14,9 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+/// The most that is read of a settings file, and of the small files in the data directory.
+pub const SMALL_MAX: u64 = 4 << 20;
+
 /// No system call takes a longer path, in bytes.
 pub const PATH_MAX: usize = 4096;
 
@@ -48,6 +51,11 @@ pub fn read_in(folder: &Path, path: &Path, max: u64) -> Result<Vec<u8>, ReadErro
         return Err(ReadError::Outside(folder.to_owned()));
     }
     read_up_to(file, &metadata, max)
+}
+
+/// Reads a whole text file of at most `max` bytes.
+pub fn read_text(path: &Path, max: u64) -> Result<String, ReadError> {
+    read(path, max).and_then(text)
 }
 
 /// The text of a file's bytes.

@@ -19,6 +19,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::files;
 use crate::model::{Event, EventKind, FileRole, Millis};
 
 /// Every host.
@@ -363,12 +364,7 @@ pub struct Lines {
 
 impl Lines {
     pub fn open(path: &Path) -> io::Result<Lines> {
-        // Opening a pipe would block.
-        let metadata = std::fs::metadata(path)?;
-        if !metadata.is_file() {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let mut file = File::open(path)?;
+        let (mut file, metadata) = files::open(path)?;
         // The first line is then incomplete; it is not JSON, and the caller skips it.
         file.seek(SeekFrom::Start(
             metadata.len().saturating_sub(TRANSCRIPT_MAX),

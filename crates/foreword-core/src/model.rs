@@ -330,6 +330,8 @@ pub struct Observation {
     pub title: String,
     pub subtitle: String,
     pub facts: Vec<String>,
+    /// Whose words each fact is; those that are missing have the observation's origin.
+    pub fact_origins: Vec<Origin>,
     pub narrative: String,
     pub concepts: Vec<String>,
     pub files: Vec<TouchedFile>,
@@ -350,6 +352,7 @@ impl Observation {
             title: String::new(),
             subtitle: String::new(),
             facts: Vec::new(),
+            fact_origins: Vec::new(),
             narrative: String::new(),
             concepts: Vec::new(),
             files: Vec::new(),

@@ -25,7 +25,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::fault;
-use crate::text::{self, is_in};
+use crate::files::{self, ReadError};
+use crate::text::is_in;
 pub use conversation::conversation;
 pub use keep::{MergedNote, keep};
 pub use note::{DraftProblem, Note, Point};
@@ -107,6 +108,11 @@ impl Folder {
         self.path.join("master.md")
     }
 
+    /// The record of the last synthesis.
+    pub fn record(&self) -> PathBuf {
+        self.path.join("synthesis")
+    }
+
     /// A path relative to the project's root, to be shown to people.
     pub fn name<'a>(&self, path: &'a Path) -> &'a Path {
         path.strip_prefix(&self.root).unwrap_or(path)
@@ -178,7 +184,7 @@ impl Folder {
         const SAME: Duration = Duration::from_secs(60);
         let changed = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
         let master = changed(&self.master());
-        let record = fs::read_to_string(self.path.join("synthesis")).unwrap_or_default();
+        let record = self.record_text();
         let known: HashSet<&str> = record
             .lines()
             .filter_map(|line| line.strip_prefix("note ")?.split(' ').next())
@@ -197,26 +203,34 @@ impl Folder {
 
     /// Reads a file of the memory; none if it does not exist.
     pub fn read(&self, path: &Path) -> Result<Option<String>, NotesError> {
-        self.require_inside(path)?;
-        let Some(file) = text::if_there(fs::metadata(path)).map_err(io_at(path))? else {
+        let Some(text) = self.read_as_is(path)? else {
             return Ok(None);
         };
-        // Reading a pipe would block.
-        if !file.is_file() {
-            let error = io::Error::new(io::ErrorKind::InvalidInput, "this is not a regular file");
-            return Err(io_at(path)(error));
-        }
-        if file.len() > FILE_MAX {
-            return Err(NotesError::TooLong(path.to_owned()));
-        }
-        let bytes = fs::read(path).map_err(io_at(path))?;
-        let text = String::from_utf8(bytes).map_err(|_| NotesError::NotText(path.to_owned()))?;
         if has_conflict(&text) {
             return Err(NotesError::Conflict(path.to_owned()));
         }
         // Some editors write a byte order mark and Windows line ends.
         let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
         Ok(Some(text))
+    }
+
+    /// The record of the last synthesis, with the conflict markers that a merge left in it; empty if
+    /// there is none that can be read.
+    pub fn record_text(&self) -> String {
+        let text = self.read_as_is(&self.record()).ok().flatten();
+        text.unwrap_or_default()
+    }
+
+    fn read_as_is(&self, path: &Path) -> Result<Option<String>, NotesError> {
+        let memory = self.memory(path)?;
+        let bytes = files::read_in(&memory, path, FILE_MAX);
+        let text = files::if_there(bytes.and_then(files::text));
+        text.map_err(|error| match error {
+            ReadError::TooLarge(_) => NotesError::TooLong(path.to_owned()),
+            ReadError::NotText => NotesError::NotText(path.to_owned()),
+            ReadError::Outside(_) => NotesError::Outside(path.to_owned()),
+            error => io_at(path)(error.into()),
+        })
     }
 
     /// Writes a file completely or not at all, and the README if there is none.
@@ -232,14 +246,21 @@ impl Folder {
     }
 
     /// Fails unless the existing part of the path, with links followed, is inside the memory's
-    /// folder, and that inside the project but not inside `.git`.
+    /// folder.
     fn require_inside(&self, path: &Path) -> Result<(), NotesError> {
-        let memory = real(&self.root.join(FOLDER)).unwrap_or_default();
-        let inside = memory.starts_with(&self.root)
-            && real(path).is_some_and(|it| it.starts_with(&memory))
-            && !memory.iter().any(|it| it == ".git");
-        if inside {
+        let memory = self.memory(path)?;
+        if real(path).is_some_and(|it| it.starts_with(&memory)) {
             return Ok(());
+        }
+        Err(NotesError::Outside(path.to_owned()))
+    }
+
+    /// The memory's folder with links followed. Fails for `path` if it is not inside the project, or
+    /// inside `.git`.
+    fn memory(&self, path: &Path) -> Result<PathBuf, NotesError> {
+        let memory = real(&self.root.join(FOLDER)).unwrap_or_default();
+        if memory.starts_with(&self.root) && !memory.iter().any(|it| it == ".git") {
+            return Ok(memory);
         }
         Err(NotesError::Outside(path.to_owned()))
     }

@@ -132,7 +132,8 @@ impl Queue {
         let connection = db::open_owner(path, MIGRATIONS, backups)?;
         // Only `checkpoint` shortens the log, and it remains when the worker ends: a hook that
         // has to create a log waits for the disk twice (measured: 10 ms).
-        connection.execute_batch("pragma wal_autocheckpoint = 0")?;
+        // Deleted events are overwritten: they had only the fast stage of redaction.
+        connection.execute_batch("pragma wal_autocheckpoint = 0; pragma secure_delete = on")?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         Ok(Queue {
             connection,
@@ -419,6 +420,23 @@ impl Queue {
         if moved == in_log {
             // The next write restarts the log and waits some milliseconds for the disk. The worker
             // does this instead of a hook, with a write that changes nothing.
+            self.connection
+                .pragma_update(None, "user_version", SCHEMA)?;
+        }
+        Ok(())
+    }
+}
+
+impl Queue {
+    /// Overwrites what the log has of deleted events, once the queue is empty: they had only the fast
+    /// stage of redaction. The log stays, with one page, for the reason given in `open`.
+    pub fn wipe_log(&self) -> rusqlite::Result<()> {
+        let pages = |pragma| self.connection.query_row(pragma, [], |row| row.get(1));
+        let in_log: u32 = pages("pragma wal_checkpoint(noop)")?;
+        if in_log > 1 {
+            // The passive one waits for the disk while hooks can write; then little is left to do.
+            pages("pragma wal_checkpoint(passive)")?;
+            pages("pragma wal_checkpoint(truncate)")?;
             self.connection
                 .pragma_update(None, "user_version", SCHEMA)?;
         }

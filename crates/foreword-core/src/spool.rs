@@ -9,6 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::fault;
+use crate::files::{self, ReadError};
 use crate::model::{Event, Millis, Receipt};
 use crate::queue::Queue;
 use crate::text;
@@ -24,6 +25,9 @@ pub enum IntakeError {
 /// A partial file older than this was left by a killed hook; no hook takes that long to write.
 const PARTIAL_KEPT: Millis = 3_600_000;
 
+/// The largest file of an event; no hook writes a larger one.
+const EVENT_MAX: u64 = 64 << 20;
+
 /// The spool accepts no more files than this. So many wait only if no worker can run, and the
 /// folder would grow without end.
 pub const FILES_MAX: usize = 20_000;
@@ -34,7 +38,7 @@ pub fn write(spool: &Path, event: &Event) -> io::Result<()> {
         let full = format!("{FILES_MAX} events are waiting already; `foreword doctor` shows why");
         return Err(io::Error::new(io::ErrorKind::QuotaExceeded, full));
     }
-    let partial = spool.join(format!(".{}.partial", event.id));
+    let [partial, path] = paths(spool, event);
     let text = serde_json::to_vec(event)?;
     let written = std::fs::write(&partial, text).or_else(|error| {
         // The first event creates the folder.
@@ -49,9 +53,15 @@ pub fn write(spool: &Path, event: &Event) -> io::Result<()> {
         return Err(error);
     }
     fault::point("spool:before-rename");
-    std::fs::rename(&partial, spool.join(format!("{}.json", event.id)))?;
+    std::fs::rename(&partial, path)?;
     fault::point("spool:after-rename");
     Ok(())
+}
+
+/// The name under which an event is written, and the one that it gets when it is complete.
+pub fn paths(spool: &Path, event: &Event) -> [PathBuf; 2] {
+    let partial = spool.join(format!(".{}.partial", event.id));
+    [partial, spool.join(format!("{}.json", event.id))]
 }
 
 /// The files of the events in the spool, oldest first.
@@ -121,18 +131,15 @@ pub fn take_in(spool: &Path, queue: &Queue) -> Result<usize, IntakeError> {
         let text = match read(file) {
             Ok(text) => text,
             // Another process has moved it meanwhile.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(ReadError::Missing) => continue,
+            Err(ReadError::Io(error)) if error.kind() != io::ErrorKind::PermissionDenied => {
+                return Err(error.into());
+            }
             // A file that cannot be read must not block the others.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::IsADirectory | io::ErrorKind::PermissionDenied
-                ) =>
-            {
+            Err(_) => {
                 set_aside(spool, file)?;
                 continue;
             }
-            Err(error) => return Err(error.into()),
         };
         let Ok(event) = serde_json::from_slice::<Event>(&text) else {
             set_aside(spool, file)?;
@@ -145,12 +152,8 @@ pub fn take_in(spool: &Path, queue: &Queue) -> Result<usize, IntakeError> {
     Ok(files.len())
 }
 
-/// Reads a file. Anything else is an error: opening a pipe, for example, would block.
-fn read(file: &Path) -> io::Result<Vec<u8>> {
-    if !std::fs::symlink_metadata(file)?.is_file() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    std::fs::read(file)
+fn read(file: &Path) -> Result<Vec<u8>, ReadError> {
+    files::read(file, EVENT_MAX)
 }
 
 fn set_aside(spool: &Path, file: &Path) -> io::Result<()> {

@@ -38,7 +38,7 @@ use crate::db::{self, Guest, Migration, OpenError, Rows as _};
 use crate::model::{Freshness, Kind, Millis, ObservationType, Origin};
 pub use closing::{Closing, ShownObservation, ShownSession, ShownTurn};
 pub use commit::{Batch, DerivedTurn, Replaces};
-pub use events::RecentTurns;
+pub use events::{EarlierChange, RecentTurns};
 pub use redo::{DerivedItem, WholeTurns};
 pub use remember::ToRemember;
 pub(crate) use remember::recall_forgotten;
@@ -65,6 +65,10 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
         number: 104,
         sql: include_str!("store/0005_ledger_turn.sql"),
+    },
+    Migration {
+        number: 106,
+        sql: include_str!("store/0007_fact_origins.sql"),
     },
     Migration {
         number: 107,
@@ -322,6 +326,8 @@ pub struct ObservationItem {
     pub title: String,
     pub subtitle: String,
     pub facts: Vec<String>,
+    /// Whose words each fact is.
+    pub fact_origins: Vec<Origin>,
     pub narrative: String,
     pub concepts: Vec<String>,
     pub files_read: Vec<String>,

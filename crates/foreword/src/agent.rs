@@ -4,7 +4,8 @@
 //! `reply` finds the known tags in the answer, `judge` removes what does not rest on the recording,
 //! and `repair` makes model types of the rest. `compress` does these steps for a batch, `closing` for a
 //! session that is over, `ask` for a command. A `conversation` holds what a model was asked about a
-//! session so far. A `fence` separates recorded text from our own. `leash` decides whether a model may be asked at all.
+//! session so far. A `fence` separates recorded text from our own. `origin` finds words that were copied out of what
+//! tools printed. `leash` decides whether a model may be asked at all.
 
 pub mod ask;
 pub mod budget;
@@ -14,6 +15,7 @@ pub mod conversation;
 pub mod fence;
 pub mod judge;
 pub mod leash;
+pub mod origin;
 pub mod prompts;
 pub mod provider;
 pub mod question;

@@ -55,19 +55,47 @@ pub enum Style {
     Removed,
 }
 
+const END: &str = "\x1b[0m";
+
+impl Style {
+    const ALL: [Style; 7] = [
+        Style::Title,
+        Style::Number,
+        Style::Quiet,
+        Style::Error,
+        Style::Warning,
+        Style::Added,
+        Style::Removed,
+    ];
+
+    fn code(self) -> &'static str {
+        match self {
+            Style::Title => "\x1b[1m",
+            Style::Number | Style::Warning => "\x1b[33m",
+            Style::Quiet => "\x1b[2m",
+            Style::Error | Style::Removed => "\x1b[31m",
+            Style::Added => "\x1b[32m",
+        }
+    }
+}
+
 /// The text in this style, or as it is if colours are off. The text has no control characters.
 pub fn paint(style: Style, text: &str) -> String {
     if !is_on() || text.is_empty() {
         return text.to_owned();
     }
-    let code = match style {
-        Style::Title => "1",
-        Style::Number | Style::Warning => "33",
-        Style::Quiet => "2",
-        Style::Error | Style::Removed => "31",
-        Style::Added => "32",
-    };
-    format!("\x1b[{code}m{text}\x1b[0m")
+    format!("{}{text}{END}", style.code())
+}
+
+/// Splits a text before its first code of ours: the text before it, the code, the text after it.
+pub fn split_at_code(text: &str) -> Option<(&str, &'static str, &str)> {
+    if !is_on() {
+        return None;
+    }
+    let codes = Style::ALL.map(Style::code).into_iter().chain([END]);
+    let first = codes.filter_map(|code| Some((text.find(code)?, code)));
+    let (at, code) = first.min()?;
+    Some((&text[..at], code, &text[at + code.len()..]))
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, bail};
 use foreword_core::capture::{self, Limits};
+use foreword_core::files::{self, SMALL_MAX};
 use foreword_core::safety::backup::BackupRetention;
-use foreword_core::text::if_there;
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -337,7 +337,7 @@ fn may_be_about_spending(change: &Table) -> bool {
 }
 
 fn file(home: &Home) -> anyhow::Result<String> {
-    let read = if_there(std::fs::read_to_string(home.config()));
+    let read = files::if_there(files::read_text(&home.config(), SMALL_MAX));
     let read = read.with_context(|| format!("could not read {}", home.config().display()))?;
     Ok(read.unwrap_or_default())
 }

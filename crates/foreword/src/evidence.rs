@@ -19,7 +19,7 @@ use std::path::{Component, Path, PathBuf};
 
 use foreword_core::host::{self, Output, ToolKind, ToolUse};
 use foreword_core::model::{Event, EventKind, FileRole, Millis, TouchedFile};
-use foreword_core::text::one_line;
+use foreword_core::text::flat;
 use uuid::Uuid;
 
 use crate::agent::repair::files::relative;
@@ -149,9 +149,9 @@ fn answers(tool_use: &ToolUse<'_>) -> Vec<Answer> {
         let is_refused = |option: &&&str| it.answer != **option && !taken.contains(*option);
         let refused = it.options.iter().filter(is_refused);
         Answer {
-            question: one_line(it.question),
-            answer: one_line(it.answer),
-            refused: refused.map(|it| one_line(it)).collect(),
+            question: flat(it.question),
+            answer: flat(it.answer),
+            refused: refused.map(|it| flat(it)).collect(),
         }
     });
     answers

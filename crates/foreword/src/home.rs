@@ -90,6 +90,11 @@ impl Home {
         self.dir.join("prompts")
     }
 
+    /// A file with the path of a working tree whose notes a search could not all copy.
+    pub fn notes_left(&self) -> PathBuf {
+        self.dir.join("notes-left")
+    }
+
     pub fn withheld(&self) -> PathBuf {
         self.dir.join("withheld")
     }

@@ -6,8 +6,11 @@
 //! `answer` builds the text that a hook adds to the session from the memory.
 //!
 //! The host writes one JSON object to a pipe that may be slow, endless or never closed. Reading stops
-//! at the end of that object, at the end of the pipe, at `SIZE_MAX`, or after `TIME_MAX`: a hook must
-//! not hang because a pipe was left open.
+//! at the end of that object, at the end of the pipe, or at `SIZE_MAX`.
+//!
+//! The whole hook has a deadline (`platform::deadline`). A hook that hangs is ended by it: an event that
+//! was captured by then is spooled, and one that was not is counted as lost, since its secrets may
+//! still be in it.
 
 mod answer;
 
@@ -17,7 +20,7 @@ use std::fmt;
 use std::io::Write as _;
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use foreword_core::capture::{self, CaptureContext, Captured, Drop};
 use foreword_core::db::OpenError;
@@ -35,6 +38,7 @@ use crate::host::{self, Client};
 use crate::log::{Fact, Log};
 use crate::not_kept::{self, Reason};
 use crate::platform;
+use crate::platform::deadline::{self, Parting, PartingFile};
 use crate::start;
 use crate::switch::{self, Switches};
 
@@ -45,11 +49,18 @@ pub fn run(hook: Hook, host: &'static Host) {
 }
 
 fn capture_and_answer(hook: Hook, host: &'static Host) {
-    platform::make_files_private();
     let client = Client::of(host);
+    let plain_answer = (client.plain_answer)(hook);
+    deadline::leave(Parting {
+        answer: plain_answer,
+        ..Parting::default()
+    });
+    deadline::outlive_signals();
+    deadline::start(time_limit(hook));
+    platform::make_files_private();
     let home = Home::from_env().filter(|home| home.distrust().is_none());
     let Some(home) = &home else {
-        print((client.plain_answer)(hook));
+        print(plain_answer);
         return;
     };
     let (event, settings) = match read_event(hook, client, home) {
@@ -57,29 +68,79 @@ fn capture_and_answer(hook: Hook, host: &'static Host) {
         Err(notice) => {
             let notice = notice.filter(|_| hook == Hook::Context);
             let answer = (client.answer)(hook, None, notice);
-            print(answer.as_deref().unwrap_or((client.plain_answer)(hook)));
+            print(answer.as_deref().unwrap_or(plain_answer));
             return;
         }
     };
     // The event before a tool runs is not stored; the one after it will be.
-    let event_saved = hook != Hook::FileContext && save(home, hook, &event) != Saved::Lost;
+    let event_saved = hook != Hook::FileContext && {
+        leave_event(home, hook, plain_answer, &event);
+        save(home, hook, &event) != Saved::Lost
+    };
     if !event_saved && hook != Hook::FileContext {
         let size = serde_json::to_vec(&event).map_or(0, |json| json.len());
         not_kept::count(home, Reason::CouldNotWrite, hook, size);
     }
     fault::point("hook:after-insert");
+    deadline::leave(Parting {
+        answer: plain_answer,
+        count: not_kept::prepared(home, Reason::LateReminder, hook),
+        ..Parting::default()
+    });
     let answer = answer::answer(home, client, hook, &event, &settings.show);
     let receipt = answer.as_ref().and_then(|answer| answer.receipt(&event));
     // The receipt is written before the reminder is printed: of two hooks that run at the same
     // time, only the one whose receipt is new shows the reminder.
     let receipt_saved = receipt.map(|receipt| save(home, hook, &receipt));
     let is_new_receipt = receipt_saved == Some(Saved::New);
+    deadline::leave(Parting::default());
     match answer {
         Some(answer) if hook == Hook::Context || is_new_receipt => print(&answer.text),
-        _ => print((client.plain_answer)(hook)),
+        _ => print(plain_answer),
     }
     if event_saved || is_new_receipt {
         start::wake_worker(home);
+    }
+}
+
+/// The longest time that a hook takes. One host ends its last hook after a second.
+fn time_limit(hook: Hook) -> Duration {
+    // A build for tests is slow, and several run at once.
+    #[cfg(any(debug_assertions, feature = "faults"))]
+    if let Ok(Ok(ms)) = std::env::var("FOREWORD_HOOK_WITHIN_MS").map(|it| it.parse()) {
+        return Duration::from_millis(ms);
+    }
+    match hook {
+        Hook::Cleanup => Duration::from_millis(500),
+        _ => Duration::from_secs(1),
+    }
+}
+
+/// If the hook is ended from now on, its event is spooled.
+fn leave_event(home: &Home, hook: Hook, answer: &'static str, event: &Event) {
+    let Ok(json) = serde_json::to_vec(event) else {
+        return;
+    };
+    let spool = home.spool();
+    let [partial, path] = spool::paths(&spool, event);
+    deadline::leave(Parting {
+        answer,
+        file: PartingFile::new(&[home.dir(), &spool], [&partial, &path], json.leak()),
+        ..event_lost(home, hook)
+    });
+}
+
+/// If the hook is ended from now on, its event counts as lost.
+fn event_lost(home: &Home, hook: Hook) -> Parting {
+    let limit = time_limit(hook).as_secs_f32();
+    let before = format!(
+        "{}: not complete after {limit} s; an event of ",
+        hook.name()
+    );
+    Parting {
+        line: Log::Hook.prepared(home, &before, " bytes was lost"),
+        count: not_kept::prepared(home, Reason::Deadline, hook),
+        ..Parting::default()
     }
 }
 
@@ -102,6 +163,12 @@ fn read_event(
     if switch::own_child() {
         count(Reason::OwnRun, 0);
         return Err(None);
+    }
+    if hook != Hook::FileContext {
+        deadline::leave(Parting {
+            answer: (client.plain_answer)(hook),
+            ..event_lost(home, hook)
+        });
     }
     let input = read_input();
     let size = input.bytes.len();
@@ -228,6 +295,9 @@ enum Saved {
 /// Writes an event into the queue, or into the spool if the queue cannot be written.
 fn save(home: &Home, hook: Hook, event: &Event) -> Saved {
     fault::point("hook:before-insert");
+    while fault::planted("queue-hangs") {
+        std::thread::park();
+    }
     let queued = Inlet::open(&home.queue()).and_then(|inlet| {
         let is_new = inlet.push(event)?;
         inlet.leave();
@@ -269,8 +339,6 @@ fn print(answer: &str) {
     }
 }
 
-/// The longest time that a hook waits for its input.
-const TIME_MAX: Duration = Duration::from_secs(1);
 /// The largest input in bytes, more than any tool use has.
 const SIZE_MAX: usize = 64 << 20;
 
@@ -286,7 +354,6 @@ enum InputEnding {
     Complete,
     Closed,
     TooLarge,
-    TimeOver,
 }
 
 impl InputEnding {
@@ -295,7 +362,6 @@ impl InputEnding {
         match self {
             InputEnding::Complete | InputEnding::Closed => Reason::NotUnderstood,
             InputEnding::TooLarge => Reason::TooLarge,
-            InputEnding::TimeOver => Reason::Deadline,
         }
     }
 }
@@ -306,28 +372,28 @@ impl fmt::Display for InputEnding {
             InputEnding::Complete => "complete",
             InputEnding::Closed => "input ended early",
             InputEnding::TooLarge => "too large",
-            InputEnding::TimeOver => "not complete after one second",
         })
     }
 }
 
 fn read_input() -> Input {
     let descriptor = std::io::stdin().as_raw_fd();
-    let deadline = Instant::now() + TIME_MAX;
     let mut bytes = Vec::new();
     let mut object = Object::default();
     let ending = loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || !platform::wait_readable(descriptor, left) {
-            break InputEnding::TimeOver;
-        }
         let start = bytes.len();
         match platform::read_some(descriptor, &mut bytes) {
             Ok(0) => break InputEnding::Closed,
             Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            // Some hosts hand on a pipe that does not wait.
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                platform::wait_readable(descriptor);
+                continue;
+            }
             Err(_) => break InputEnding::Closed,
         }
+        deadline::note_read(bytes.len());
         if object.ends_in(&bytes[start..]) {
             break InputEnding::Complete;
         }

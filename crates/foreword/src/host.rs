@@ -77,6 +77,8 @@ pub struct Client {
 
     /// The variable with the id of the session, for programs that the client runs.
     pub session_variable: &'static str,
+    /// A variable that the client sets for every program that its agent runs.
+    pub agent_variable: &'static str,
     /// The variable with the project's folder, for programs that the client runs.
     pub project_variable: &'static str,
     /// A variable that the client sets only for the hooks of a plugin.
@@ -169,6 +171,14 @@ pub fn session_here() -> Option<(&'static Client, String)> {
     CLIENTS.iter().find_map(|client| {
         let session = std::env::var(client.session_variable).ok();
         Some((client, session.filter(|it| !it.is_empty())?))
+    })
+}
+
+/// Whether an agent runs this process, and reads what it prints.
+pub fn is_agent_here() -> bool {
+    CLIENTS.iter().any(|client| {
+        let mut variables = [client.agent_variable, client.session_variable].into_iter();
+        variables.any(|it| set(it).is_some())
     })
 }
 

@@ -19,6 +19,7 @@ pub mod skills;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use foreword_core::files::{self, SMALL_MAX};
 use foreword_core::model::Millis;
 use foreword_core::text::{if_there, modified_at};
 use serde::{Deserialize, Serialize};
@@ -241,7 +242,7 @@ impl InstallRecord {
 
     /// Reads the record; none if it cannot be read, since our entries can be removed without it.
     pub fn load(home: &Home, place: &SettingsPlace) -> Option<InstallRecord> {
-        let text = std::fs::read(record_path(home, place)).ok()?;
+        let text = files::read(&record_path(home, place), SMALL_MAX).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
@@ -260,7 +261,7 @@ impl InstallRecord {
     /// lost.
     pub fn original(&self) -> Option<Option<String>> {
         match &self.backup {
-            Some(backup) => std::fs::read_to_string(backup).ok().map(Some),
+            Some(backup) => files::read_text(backup, SMALL_MAX).ok().map(Some),
             None => Some(None),
         }
     }

@@ -4,11 +4,14 @@
 //! `floors` checks. Everything else uses the first group. `hook` is the short path that a coding
 //! agent waits for. `service` has what every reader of the memory needs. No module uses `cli`.
 
+mod colour;
+#[macro_use]
+mod output;
+
 pub mod platform;
 
 pub mod home;
 
-mod colour;
 mod local_time;
 mod progress;
 

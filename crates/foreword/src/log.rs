@@ -4,13 +4,15 @@
 //! opened for appending, so that the lines of several processes do not mix.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 
+use foreword_core::files::{self, SMALL_MAX};
 use foreword_core::model::Millis;
 use foreword_core::text;
 
 use crate::home::{self, Home};
+use crate::platform::deadline::PartingLine;
 
 /// The size in bytes from which a log file is renamed to `.log.1`, in place of the one before.
 const SIZE_MAX: u64 = 256 << 10;
@@ -102,28 +104,42 @@ impl Log {
     pub fn line(self, home: &Home, line: &str) {
         let [older, path] = self.files(home);
         if std::fs::metadata(&path).is_ok_and(|it| it.len() > SIZE_MAX) {
-            let _ = std::fs::rename(&path, older);
+            let _ = std::fs::rename(&path, &older);
         }
         let open = || OpenOptions::new().create(true).append(true).open(&path);
         let file = open().or_else(|_| {
             std::fs::create_dir_all(home.logs())?;
             open()
         });
-        if let Ok(mut file) = file {
-            let line = format!("{} {}\n", text::rfc3339(home::now()), text::one_line(line));
-            let length = file.metadata().map(|it| it.len());
+        let line = format!("{} {}\n", text::rfc3339(home::now()), text::flat(line));
+        let written = file.and_then(|mut file| {
+            let length = file.metadata()?.len();
+            let written = file.write_all(line.as_bytes());
             // On a full disk a part of the line may have been written.
-            if file.write_all(line.as_bytes()).is_err()
-                && let Ok(length) = length
-            {
+            if written.is_err() {
                 let _ = file.set_len(length);
             }
+            written
+        });
+        // The system may limit the size of a file (`ulimit -f`).
+        if written.is_err_and(|error| error.kind() == ErrorKind::FileTooLarge) {
+            let _ = std::fs::rename(&path, older);
+            let _ = open().and_then(|mut file| file.write_all(line.as_bytes()));
         }
+    }
+
+    /// A line for the case that this process is ended, with the number of bytes that were read until
+    /// then between `before` and `after`.
+    pub fn prepared(self, home: &Home, before: &str, after: &'static str) -> Option<PartingLine> {
+        let before = format!("{} {before}", text::rfc3339(home::now()));
+        PartingLine::new(&[home.dir(), &home.logs()], &self.path(home), before, after)
     }
 
     /// All lines, those of the renamed log included, oldest first.
     pub fn all(self, home: &Home) -> Vec<String> {
-        let texts = self.files(home).map(std::fs::read_to_string);
+        let texts = self
+            .files(home)
+            .map(|path| files::read_text(&path, SMALL_MAX));
         let texts = texts.map(Result::unwrap_or_default);
         let lines = texts.iter().flat_map(|text| text.lines());
         let lines = lines.filter(|line| !line.is_empty());
@@ -132,7 +148,7 @@ impl Log {
 
     /// The last lines of the current log file, oldest first.
     pub fn tail(self, home: &Home, count: usize) -> Vec<String> {
-        let log = std::fs::read_to_string(self.path(home)).unwrap_or_default();
+        let log = files::read_text(&self.path(home), SMALL_MAX).unwrap_or_default();
         let lines: Vec<_> = log.lines().filter(|line| !line.is_empty()).collect();
         lines[lines.len().saturating_sub(count)..]
             .iter()

@@ -27,6 +27,7 @@ use serde_json::{Value, json};
 use crate::config::provider;
 use crate::home::Home;
 use crate::host::REMEMBER;
+use crate::output::SafeText;
 use crate::platform;
 use crate::service::Reader;
 use tools::reader;
@@ -105,8 +106,11 @@ impl ServerHandler for McpServer {
             .unwrap_or_else(|_| Err(anyhow::anyhow!("this call failed inside Foreword")));
         // The agent should read the error, so it is sent as a result and not as a protocol error.
         Ok(match answer {
-            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Err(error) => CallToolResult::error(vec![ContentBlock::text(format!("{error:#}"))]),
+            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text.into_string())]),
+            Err(error) => {
+                let why = SafeText::plain(&format!("{error:#}"));
+                CallToolResult::error(vec![ContentBlock::text(why.into_string())])
+            }
         }
         .into())
     }
@@ -115,7 +119,7 @@ impl ServerHandler for McpServer {
 /// A tool as the client sees it, and its function: from the arguments to the text for the agent.
 struct McpTool {
     tool: Tool,
-    call: Box<dyn Fn(JsonObject) -> anyhow::Result<String> + Send + Sync>,
+    call: Box<dyn Fn(JsonObject) -> anyhow::Result<SafeText> + Send + Sync>,
 }
 
 /// All tools. The first two are needed in every session, so the host is asked to load them always.
@@ -172,7 +176,7 @@ fn tool<T: DeserializeOwned + JsonSchema + 'static>(
     name: &'static str,
     description: &'static str,
     hints: ToolAnnotations,
-    function: fn(&Reader, &T) -> anyhow::Result<String>,
+    function: fn(&Reader, &T) -> anyhow::Result<SafeText>,
 ) -> McpTool {
     let mut tool = Tool::new(name, description, JsonObject::new())
         .with_input_schema::<T>()

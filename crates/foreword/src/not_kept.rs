@@ -12,12 +12,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use foreword_core::capture::Drop;
+use foreword_core::files::{self, SMALL_MAX};
 use foreword_core::host::Hook;
 use foreword_core::model::Millis;
 use foreword_core::text;
 
 use crate::home::{self, Home};
 use crate::local_time;
+use crate::platform::deadline::PartingCount;
 
 /// Why an event, or a part of one, was not kept. The number is its place in the file, so it never
 /// changes and is never used again.
@@ -109,6 +111,12 @@ pub fn count(home: &Home, reason: Reason, hook: Hook, bytes: usize) {
     if let Some(counters) = Counters::open(home, true) {
         counters.add(reason, hook, bytes, home::now());
     }
+}
+
+/// A count of an event for the case that this process is ended.
+pub fn prepared(home: &Home, reason: Reason, hook: Hook) -> Option<PartingCount> {
+    let add = move |file, bytes| Counters { file }.add(reason, hook, bytes, home::now());
+    PartingCount::new(&[home.dir()], &path(home), Box::new(add))
 }
 
 /// Creates the file if there is none, so that it has its block before the disk is full.
@@ -204,10 +212,13 @@ impl Counters {
             .metadata()
             .is_ok_and(|it| it.len() < LENGTH as u64)
         {
-            let mut bytes = [0; LENGTH];
-            bytes[..8].copy_from_slice(MAGIC);
-            bytes[8..16].copy_from_slice(&now.to_le_bytes());
-            let _ = self.file.write_all_at(&bytes, 0);
+            // Not on the stack, which is small in a signal handler.
+            static EMPTY: [u8; LENGTH - SLOTS as usize] = [0; LENGTH - SLOTS as usize];
+            let mut head = [0; SLOTS as usize];
+            head[..8].copy_from_slice(MAGIC);
+            head[8..].copy_from_slice(&now.to_le_bytes());
+            let written = self.file.write_all_at(&head, 0);
+            let _ = written.and_then(|()| self.file.write_all_at(&EMPTY, SLOTS));
         }
     }
 
@@ -248,7 +259,7 @@ pub struct NotKept {
 
 impl NotKept {
     pub fn read(home: &Home) -> NotKept {
-        let bytes = std::fs::read(path(home)).unwrap_or_default();
+        let bytes = files::read(&path(home), SMALL_MAX).unwrap_or_default();
         if bytes.len() < LENGTH || !bytes.starts_with(MAGIC) {
             return NotKept::default();
         }

@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::home::Home;
+use foreword_core::files::{self, SMALL_MAX};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
@@ -33,7 +34,7 @@ impl Notice {
     /// ignored: a notice is not worth failing for.
     pub fn post(self, home: &Home, line: &str) {
         let path = self.path(home);
-        let is_known = |path: &Path| std::fs::read_to_string(path).is_ok_and(|it| it == line);
+        let is_known = |path: &Path| files::read_text(path, SMALL_MAX).is_ok_and(|it| it == line);
         if is_known(&path) || is_known(&shown(&path)) {
             return;
         }
@@ -53,7 +54,7 @@ impl Notice {
 pub fn take(home: &Home) -> Option<String> {
     let lines = Notice::ALL.iter().filter_map(|notice| {
         let path = notice.path(home);
-        let line = std::fs::read_to_string(&path).ok()?;
+        let line = files::read_text(&path, SMALL_MAX).ok()?;
         std::fs::rename(&path, shown(&path)).ok()?;
         Some(format!("Foreword: {line}"))
     });

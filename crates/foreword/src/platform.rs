@@ -7,6 +7,8 @@
 //! what happens on other systems.
 #![expect(unsafe_code, reason = "system calls that std does not offer")]
 
+pub mod deadline;
+
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -107,10 +109,16 @@ pub fn find_program(command: &str) -> Option<PathBuf> {
     if path.components().count() > 1 {
         return path.is_file().then(|| path.to_owned());
     }
+    on_path(command).into_iter().next()
+}
+
+/// All programs of a name on the PATH, in its order.
+pub fn on_path(name: &str) -> Vec<PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders)
-        .map(|folder| folder.join(command))
-        .find(|program| program.is_file())
+        .map(|folder| folder.join(name))
+        .filter(|program| program.is_file())
+        .collect()
 }
 
 /// The path of the running program, and whether another file has replaced it since. On systems other
@@ -202,16 +210,15 @@ pub fn read_some(descriptor: RawFd, bytes: &mut Vec<u8>) -> io::Result<usize> {
     }
 }
 
-/// Waits until there is something to read; false if there is nothing in time.
-pub fn wait_readable(descriptor: RawFd, within: Duration) -> bool {
+/// Waits until there is something to read.
+pub fn wait_readable(descriptor: RawFd) {
     let mut poll = libc::pollfd {
         fd: descriptor,
         events: libc::POLLIN,
         revents: 0,
     };
-    let milliseconds = i32::try_from(within.as_millis()).unwrap_or(i32::MAX);
     // SAFETY: one pollfd, which outlives the call.
-    unsafe { libc::poll(&raw mut poll, 1, milliseconds) > 0 }
+    unsafe { libc::poll(&raw mut poll, 1, -1) };
 }
 
 /// Whether the process at the other end of a socket belongs to this user. Systems other than Linux

@@ -1,12 +1,11 @@
 //! Reading the memory, for the commands and the MCP server.
 //!
 //! `Reader` opens the memory and knows the project and the settings. `search` is the one way to
-//! search, `why` explains its order. `frame` formats recalled text for an agent, `embed_client` asks
+//! search, `why` explains its order. `embed_client` asks
 //! the worker to search by meaning, `named` finds sessions and items by what people type, `sentence_model` checks the model's files, and `recover` repairs a
 //! damaged database or sets aside one that was written before the first release.
 
 pub mod embed_client;
-pub mod frame;
 pub mod named;
 pub mod recover;
 pub mod search;
@@ -15,12 +14,13 @@ pub mod when;
 pub mod why;
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use foreword_core::capture;
 use foreword_core::db::OpenError;
 use foreword_core::model::Millis;
-use foreword_core::notes::mirror;
+use foreword_core::notes::mirror::{self, SeenNote};
 use foreword_core::project::{self, Place};
 use foreword_core::queue::Queue;
 use foreword_core::search::{Filter, Hit, Sort, freshen, timeline};
@@ -36,6 +36,26 @@ use crate::platform::{self, Lock};
 use crate::start;
 use crate::start::{Ended, end_running};
 use crate::switch::{self as switches, Switches};
+
+/// How long a search copies notes that are new or changed before it begins. The rest is copied by the
+/// worker, and by the next searches.
+const COPY_MAX: Duration = Duration::from_millis(400);
+
+/// Copies some of the notes of a working tree into the memory, for the worker; returns how many are left.
+pub fn copy_notes(home: &Home, root: &Path, store: &mut Store) -> anyhow::Result<usize> {
+    let reader = Reader::at(home.clone(), Some(root.to_owned()));
+    let Some(project) = reader
+        .project()
+        .filter(|_| !reader.is_off() && !reader.is_excluded())
+    else {
+        return Ok(0);
+    };
+    let seen = mirror::seen(root);
+    if !store.notes_differ(project, &seen)? {
+        return Ok(0);
+    }
+    reader.copy_notes(store, &seen)
+}
 
 /// The data directory, for a command that only reads. It need not exist. An error if another user may
 /// have written it.
@@ -218,37 +238,56 @@ impl Reader {
         memory(&self.home)?.context("nothing is remembered yet")
     }
 
-    /// The memory with the current notes of the project, for a search. None if there is none yet.
-    fn memory_with_notes(&self) -> anyhow::Result<Option<Store>> {
+    /// The memory with the current notes of the project, for a search, and how many notes are left to
+    /// be copied. No memory if there is none yet.
+    fn memory_with_notes(&self) -> anyhow::Result<(Option<Store>, usize)> {
         let store = memory(&self.home)?;
         // If the notes cannot be copied into the memory (it is newer, or busy), the search finds
         // those that were copied last.
-        if !self.is_off()
-            && let Err(error) = self.mirror_notes(store.as_ref())
-        {
+        let copied = if self.is_off() {
+            Ok(0)
+        } else {
+            self.copy_notes_first(store.as_ref())
+        };
+        let left = copied.unwrap_or_else(|error| {
             let line = format!("the project's notes could not be read: {error:#}");
             Log::Worker.line(&self.home, &line);
-        }
+            0
+        });
         match store {
-            None => memory(&self.home),
-            store => Ok(store),
+            None => Ok((memory(&self.home)?, left)),
+            store => Ok((store, left)),
         }
     }
 
-    /// Copies the project's notes into the memory if they changed.
-    fn mirror_notes(&self, store: Option<&Store>) -> anyhow::Result<()> {
+    fn copy_notes_first(&self, store: Option<&Store>) -> anyhow::Result<usize> {
         let (Some(project), Some(root)) = (self.project(), &self.place.root) else {
-            return Ok(());
+            return Ok(0);
         };
         let seen = mirror::seen(root);
         match store {
-            Some(store) if !store.notes_differ(project, &seen)? => return Ok(()),
-            None if seen.is_empty() => return Ok(()),
+            Some(store) if !store.notes_differ(project, &seen)? => return Ok(0),
+            None if seen.is_empty() => return Ok(0),
             _ => {}
         }
         let home = home_to_write()?;
         let mut store = Store::open(&home.memory(), &home.backups())?;
-        Ok(store.mirror_notes(project, root, &seen, self.now)?)
+        let left = self.copy_notes(&mut store, &seen)?;
+        if left > 0 {
+            std::fs::write(home.notes_left(), root.as_os_str().as_encoded_bytes())?;
+            start::wake_worker(&home);
+        }
+        Ok(left)
+    }
+
+    /// Copies notes into the memory for a short time; returns how many are left.
+    fn copy_notes(&self, store: &mut Store, seen: &[SeenNote]) -> anyhow::Result<usize> {
+        let (Some(project), Some(root)) = (self.project(), &self.place.root) else {
+            return Ok(0);
+        };
+        let until = Instant::now() + COPY_MAX;
+        let go_on = || Instant::now() < until;
+        Ok(store.mirror_notes(project, root, seen, self.now, &go_on)?)
     }
 
     /// An error if the filter names a project that does not exist. The current one may have no

@@ -1,6 +1,6 @@
 //! Formats the output of commands as text and as JSON.
 //!
-//! Captured text is printed line by line through `one_line`, which removes control characters.
+//! Recorded text is printed line by line through `one_line`, the door in `foreword_core::text`.
 
 mod consent;
 mod found;
@@ -34,12 +34,13 @@ use crate::doctor::status::Status;
 use crate::doctor::{Finding, Severity};
 use crate::install::Connection;
 use crate::local_time;
-use crate::platform;
+use crate::output::{self, SafeText};
 use crate::service::sentence_model::{self, Files};
+use crate::{host, platform};
 
-/// JSON in which control characters are escaped, because it may be printed on a terminal.
+/// JSON in which tags and hidden characters are escaped.
 pub fn json(value: &Value) -> String {
-    escaped(format!("{value:#}"))
+    text::visible_json(&format!("{value:#}")).into_owned()
 }
 
 /// Prints the result of a command: as JSON, or as text.
@@ -51,36 +52,56 @@ pub fn print(as_json: bool, value: impl FnOnce() -> Value, words: impl FnOnce() 
     }
 }
 
-/// Escapes the control characters in JSON text.
-pub fn escaped(text: String) -> String {
-    if !text.chars().any(|it| it != '\n' && text::is_unsafe(it)) {
-        return text;
+/// Prints text of the memory: framed and limited if an agent runs the command. JSON is for programs.
+pub fn print_recalled(
+    as_json: bool,
+    value: impl FnOnce() -> Value,
+    words: impl FnOnce() -> String,
+) {
+    if as_json {
+        println!("{}", json(&value()));
+    } else {
+        print_words(&words());
     }
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character != '\n' && text::is_unsafe(character) {
-            let mut units = [0; 2];
-            for unit in character.encode_utf16(&mut units) {
-                let _ = write!(out, "\\u{unit:04x}");
-            }
-        } else {
-            out.push(character);
+}
+
+/// Prints text of the memory as `print_recalled` does, for a command without JSON.
+pub fn print_words(words: &str) {
+    if host::is_agent_here() {
+        output::recalled(words).print();
+    } else {
+        print!("{words}");
+    }
+}
+
+/// Prints the change of a file that may be somebody else's: all of it, since it may have to be approved.
+pub fn print_diff(path: &Path, before: Option<&str>, after: Option<&str>) {
+    let diff = diff(path, before, after);
+    if host::is_agent_here() {
+        output::framed_data(&SafeText::plain(&diff)).print();
+        return;
+    }
+    for line in diff.lines() {
+        match line.chars().next() {
+            Some('+') => println!("{}", paint(Style::Added, line)),
+            Some('-') => println!("{}", paint(Style::Removed, line)),
+            _ => println!("{line}"),
         }
     }
-    out
 }
 
 pub fn item(item: &Item) -> String {
     let mut page = TextPage::default();
     match &item.body {
         ItemBody::Observation(it) => {
-            page.title(&format!("#{} {}: {}", item.id, it.r#type, it.title));
+            let title = found::title_of(it);
+            page.title(&format!("#{} {}: {title}", item.id, it.r#type));
             page.text("", &it.subtitle);
             let overtaken = found::overtaken(it.superseded_by, it.retracted.as_deref());
             page.text("", &found::later(overtaken, &it.supersedes, it.times));
             page.gap();
-            for fact in &it.facts {
-                page.text("- ", fact);
+            for fact in found::facts_of(it) {
+                page.text("- ", &fact);
             }
             page.gap();
             page.text("", &it.narrative);
@@ -99,7 +120,7 @@ pub fn item(item: &Item) -> String {
                 let version = it.prompt_version.as_deref().unwrap_or("unknown");
                 format!(" ({model}, prompts {version})")
             });
-            page.field("origin", &format!("{}{subagent}", it.origin));
+            page.field("origin", &format!("{}{subagent}", found::origin(it.origin)));
             let by = match it.provider.as_str() {
                 "offline" => "rules, without a model".to_owned(),
                 "user" => "the user".to_owned(),
@@ -479,18 +500,7 @@ pub fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
         .unified_diff()
         .header(&name(before), &name(after))
         .to_string();
-    // The file may come from a foreign repository, so control characters are replaced.
-    let is_control = |it: char| text::is_unsafe(it) && !matches!(it, '\n' | '\t' | '\r');
-    let diff = diff.replace(is_control, "\u{fffd}");
-    let lines = diff.split_inclusive('\n').map(|line| {
-        let (text, end) = line.split_at(line.trim_end_matches('\n').len());
-        match text.chars().next() {
-            Some('+') => paint(Style::Added, text) + end,
-            Some('-') => paint(Style::Removed, text) + end,
-            _ => line.to_owned(),
-        }
-    });
-    lines.collect()
+    diff
 }
 
 pub fn restored(name: &str, restored: &Restored) -> String {

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
+use foreword_core::files::{self, SMALL_MAX};
 use foreword_core::model::Millis;
 use foreword_core::queue::Queue;
 use foreword_core::spool;
@@ -103,7 +104,7 @@ fn allowed(
 fn stamp(home: &Home) -> bool {
     let path = home.start_stamp();
     let now = home::now();
-    let last = std::fs::read_to_string(&path)
+    let last = files::read_text(&path, SMALL_MAX)
         .ok()
         .and_then(|text| Stamp::parse(&text));
     if let Some(last) = &last
@@ -126,7 +127,7 @@ pub fn may_be_starting(home: &Home) -> bool {
 
 /// How many times in a row hooks started a worker that failed to start.
 pub fn failed_starts(home: &Home) -> u32 {
-    let stamp = std::fs::read_to_string(home.start_stamp()).ok();
+    let stamp = files::read_text(&home.start_stamp(), SMALL_MAX).ok();
     let stamp = stamp.and_then(|text| Stamp::parse(&text));
     stamp.map_or(0, |stamp| stamp.tries)
 }

@@ -11,6 +11,7 @@ use std::io::{self, Write as _};
 use std::ops::Range;
 use std::path::PathBuf;
 
+use foreword_core::files::{self, SMALL_MAX};
 use foreword_core::model::{Event, Millis};
 use foreword_core::text::if_there;
 
@@ -62,7 +63,7 @@ pub struct Switches(Vec<SwitchScope>);
 
 impl Switches {
     pub fn read(home: &Home) -> Switches {
-        let text = std::fs::read_to_string(path(home)).unwrap_or_default();
+        let text = files::read_text(&path(home), SMALL_MAX).unwrap_or_default();
         Switches(text.lines().filter_map(SwitchScope::parse).collect())
     }
 
@@ -135,7 +136,7 @@ pub struct OffTimes(Vec<(SwitchScope, Range<Millis>)>);
 
 impl OffTimes {
     pub fn read(home: &Home) -> OffTimes {
-        let text = std::fs::read_to_string(switched(home)).unwrap_or_default();
+        let text = files::read_text(&switched(home), SMALL_MAX).unwrap_or_default();
         let mut times = Vec::new();
         let mut off_since = HashMap::new();
         for (at, turned, scope) in text.lines().filter_map(parse_switch) {
@@ -151,7 +152,7 @@ impl OffTimes {
         let still_off = off_since.into_iter();
         times.extend(still_off.map(|(scope, since)| (scope, since..Millis::MAX)));
         // Earlier versions recorded only the last time at which any scope was switched on.
-        let on = std::fs::read_to_string(home.dir().join("on")).unwrap_or_default();
+        let on = files::read_text(&home.dir().join("on"), SMALL_MAX).unwrap_or_default();
         if let Ok(on) = on.trim().parse() {
             times.push((SwitchScope::Everywhere, 0..on));
         }

@@ -15,7 +15,9 @@ use foreword_core::capture::{self, CaptureContext, Captured, Hook};
 use foreword_core::db::OpenError;
 use foreword_core::host::HOSTS;
 use foreword_core::model::{Event, Turn};
-use foreword_core::project::Rules;
+use foreword_core::notes::record::SynthesisRecord;
+use foreword_core::notes::{Folder, Note};
+use foreword_core::project::{self, Rules};
 use foreword_core::queue::{Portion, Queue, Readiness};
 use foreword_core::safety::recover::{self, Recovered};
 use foreword_core::search::{self, Filter, Query, Sort};
@@ -91,12 +93,37 @@ fn hooks() {
             assert!(payload.len() <= most, "{} bytes", payload.len());
         }
         let text = String::from_utf8_lossy(input);
-        let once = redact::thorough(&text).text;
+        let once = redact::fast(&text).text;
         assert_eq!(
-            redact::thorough(&once).text,
+            redact::fast(&once).text,
             once,
             "a second redaction changes nothing"
         );
+    });
+}
+
+#[test]
+fn redaction() {
+    let corpus = std::fs::read_to_string(folder().join("../secrets/secrets.jsonl")).unwrap();
+    let corpus = corpus.lines().map(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        line["text"].as_str().unwrap().as_bytes().to_vec()
+    });
+    fuzz("redaction", corpus.collect(), 800, |input| {
+        let text = String::from_utf8_lossy(input);
+        let whole = redact::thorough(&text);
+        assert!(whole.count > 0 || whole.text == text);
+        // A token at the end is found whatever stands before it.
+        let token = format!("ghp_{}", "a1B2".repeat(9));
+        let ended = redact::thorough(&format!("{text}\n{token}"))
+            .text
+            .into_owned();
+        assert!(!ended.contains(&token));
+        // The lines of a text stay as many.
+        let mut lines: serde_json::Value = text.lines().collect();
+        let count = lines.as_array().unwrap().len();
+        redact::ValueRedactor::new(redact::Stage::Thorough).value(&mut lines);
+        assert_eq!(lines.as_array().unwrap().len(), count);
     });
 }
 
@@ -163,6 +190,62 @@ fn spooled_events_are_taken_in_or_set_aside() {
             let event: Event = serde_json::from_slice(input).unwrap();
             assert_eq!(claim.events, [event]);
             queue.finish(claim).unwrap();
+        }
+    });
+}
+
+/// Files of a `.git` folder, each input in the place of each of them.
+#[test]
+fn git_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let top = dir.path().canonicalize().unwrap();
+    let names = [
+        ".git",
+        ".git/HEAD",
+        ".git/config",
+        ".git/commondir",
+        ".git/packed-refs",
+    ];
+    let roots = names.map(|name| (top.join(name.replace('/', "-")), name));
+    for (root, name) in &roots {
+        std::fs::create_dir(root).unwrap();
+        if *name != ".git" {
+            std::fs::create_dir(root.join(".git")).unwrap();
+            std::fs::write(root.join(".git/HEAD"), "ref: refs/heads/feat/x\n").unwrap();
+        }
+    }
+    fuzz("git", Vec::new(), 500, |input| {
+        for (root, name) in &roots {
+            std::fs::write(root.join(name), input).unwrap();
+            let place = project::resolve(root, &Rules::default());
+            assert_eq!(place.root.as_ref(), Some(root), "a link leads nowhere");
+            assert!(place.project.is_some_and(|it| !it.is_empty()));
+            let is_id = |it: String| it.bytes().all(|byte| byte.is_ascii_hexdigit());
+            assert!(place.head.commit.is_none_or(is_id));
+        }
+    });
+}
+
+/// Files of a project's `_memory`, each input in the place of each of them.
+#[test]
+fn notes() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = Folder::at(dir.path(), None).unwrap();
+    std::fs::create_dir_all(folder.conversations()).unwrap();
+    fuzz("notes", Vec::new(), 300, |input| {
+        let note = folder.note("s0").unwrap();
+        for path in [note, folder.master(), folder.record()] {
+            std::fs::write(path, input).unwrap();
+        }
+        let (notes, errors) = folder.notes();
+        assert_eq!(notes.len() + errors.len(), 1);
+        assert!(folder.newer().len() <= 1);
+        for file in notes {
+            let (note, _) = Note::read(&file.text);
+            assert!(note.title.lines().count() <= 1);
+            let record = SynthesisRecord::read(&file.text);
+            let again = SynthesisRecord::read(&record.to_string());
+            assert_eq!(again.notes, record.notes);
         }
     });
 }

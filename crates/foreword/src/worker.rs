@@ -14,7 +14,7 @@ pub mod request;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use foreword_core::model::{FailureKind, Millis};
@@ -23,6 +23,7 @@ use foreword_core::spool;
 use foreword_core::store::Store;
 use foreword_core::text;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 
 use crate::config::Config;
 use crate::config::provider;
@@ -68,6 +69,8 @@ const ALL_DONE: WorkerEnd = WorkerEnd::Done { left: 0 };
 const DRAIN_PATIENCE: Millis = 60_000;
 /// The most recoveries of a damaged database in a row; after them the worker gives up.
 const RECOVERIES_MAX: u32 = 3;
+/// The longest time that proposals take; a model may be asked for each.
+const PROPOSALS_MAX: Duration = Duration::from_mins(10);
 /// The pause after a database could not be written.
 const OUTAGE_PAUSE: Millis = 5_000;
 
@@ -89,7 +92,7 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<WorkerE
             housekeeping::finish_recovery(home)?;
             let worked = match Worker::come_up(home, config, until) {
                 Ok(mut worker) => {
-                    let worked = worker.work().await;
+                    let worked = worker.work_and_propose().await;
                     worker.deriver.end_unused(Millis::MAX).await;
                     note(home, "ended");
                     match worked {
@@ -118,11 +121,20 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<WorkerE
                 return anyhow::Ok(end);
             }
         }
-    })?;
-    if end == ALL_DONE {
-        auto::propose(home, config);
-    }
-    Ok(end)
+    });
+    // A proposal may still hang.
+    runtime.shutdown_background();
+    end
+}
+
+/// Makes proposals in a thread; whoever receives learns that it is done.
+fn begin_proposals(home: Home, config: Config) -> oneshot::Receiver<()> {
+    let (done, is_done) = oneshot::channel();
+    std::thread::spawn(move || {
+        auto::propose(&home, &config);
+        let _ = done.send(());
+    });
+    is_done
 }
 
 /// A database was deleted or replaced while this worker had it open. What it stores from now on would
@@ -270,6 +282,37 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Works until there is nothing left to do, then makes proposals. That is done under the lock, so
+    /// that no second worker begins it too, for a limited time, and beside the work that comes meanwhile.
+    async fn work_and_propose(&mut self) -> anyhow::Result<WorkerEnd> {
+        let mut proposals = None;
+        loop {
+            match self.work().await? {
+                ALL_DONE => {}
+                end => return Ok(end),
+            }
+            let (done, until) = proposals.get_or_insert_with(|| {
+                let done = begin_proposals(self.home.clone(), self.config.clone());
+                (done, Instant::now() + PROPOSALS_MAX)
+            });
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let minutes = PROPOSALS_MAX.as_secs() / 60;
+                self.log(&format!("a synthesis was given up after {minutes} minutes"));
+                return Ok(ALL_DONE);
+            }
+            let left = Millis::try_from(left.as_millis()).unwrap_or(Millis::MAX);
+            tokio::select! {
+                _ = done => return Ok(ALL_DONE),
+                asked = self.wait(left) => {
+                    if asked {
+                        return Ok(WorkerEnd::Asked);
+                    }
+                }
+            }
+        }
+    }
+
     /// One round of the worker, without waiting:
     /// 1. End after a signal, or if the settings or the program changed.
     /// 2. Do the housekeeping, then work on the next batch that is ready.
@@ -299,6 +342,9 @@ impl<'a> Worker<'a> {
         }
 
         let next_due = self.next_due(now, drain);
+        if next_due.is_none() {
+            let _ = self.queue.wipe_log();
+        }
         let patient = now < self.progress_at + DRAIN_PATIENCE;
         let soon = next_due.is_some_and(|due| due <= now + DRAIN_PATIENCE);
         if drain && !(soon && patient) {
@@ -322,6 +368,9 @@ impl<'a> Worker<'a> {
             return Ok(Next::End(WorkerEnd::Done { left }));
         }
 
+        if self.copy_notes() {
+            return Ok(Next::Again);
+        }
         self.embed(self.until);
         let unused = self.deriver.end_unused(now).await.unwrap_or(Millis::MAX);
         let next = next_due.unwrap_or(idle_end).min(unused);

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use rusqlite::named_params;
+use rusqlite::{Connection, named_params};
 
 use super::{FOLDER, Folder, Note};
 use crate::db::Rows as _;
@@ -73,65 +73,90 @@ impl Store {
             .collect())
     }
 
-    /// Updates the table from the files. A file that cannot be read keeps its last content.
+    /// Updates the table from the files, the newest first, for as long as `go_on` says so. Returns how
+    /// many are left for the next time. A file that cannot be read keeps its last content.
     pub fn mirror_notes(
         &mut self,
         project: &str,
         root: &Path,
         seen: &[SeenNote],
         now: Millis,
-    ) -> rusqlite::Result<()> {
+        go_on: &dyn Fn() -> bool,
+    ) -> rusqlite::Result<usize> {
         let Ok(folder) = Folder::at(root, None) else {
-            return Ok(());
+            return Ok(0);
         };
         let mut mirrored = self.mirrored(project)?;
         let tx = self.connection.transaction()?;
         let project_id = upsert_project(&tx, project, now)?;
+        let mut changed = Vec::new();
         for note in seen {
             let known = mirrored.remove(&note.path);
-            if known.is_some_and(|(_, size, mtime)| (size, mtime) == (note.size, note.mtime)) {
-                continue;
+            if known.is_none_or(|(_, size, mtime)| (size, mtime) != (note.size, note.mtime)) {
+                changed.push((note, known.map(|it| it.0)));
             }
+        }
+        changed.sort_by_key(|(note, _)| std::cmp::Reverse(note.mtime));
+        let mut changed = changed.into_iter();
+        while let Some((note, known)) = changed.next() {
             let Ok(Some(text)) = folder.read(&folder.root.join(&note.path)) else {
                 continue;
             };
-            // People edit notes, and may paste a secret.
-            let text = thorough(&text).text;
-            let (read, _) = Note::read(&text);
-            let day = read.last.as_deref().and_then(text::day_start);
-            let title = match (&note.session, read.title.is_empty()) {
-                (Some(session), true) => session.clone(),
-                (None, true) => format!("{FOLDER}/master.md"),
-                (_, false) => read.title,
-            };
             let id = match known {
-                Some((id, ..)) => id,
+                Some(id) => id,
                 None => next_item(&tx, Kind::Note, now)?,
             };
-            tx.execute(
-                "insert into notes (id, project_id, path, session, title, context, text, size, mtime, at)
-                 values (:id, :project, :path, :session, :title, :context, :text, :size, :mtime, :at)
-                 on conflict (id) do update
-                 set title = excluded.title, context = excluded.context, text = excluded.text,
-                     size = excluded.size, mtime = excluded.mtime, at = excluded.at",
-                named_params! {
-                    ":id": id, ":project": project_id, ":path": note.path,
-                    ":session": note.session, ":title": title, ":context": read.context,
-                    ":text": text, ":size": note.size, ":mtime": note.mtime,
-                    ":at": day.unwrap_or(note.mtime),
-                },
-            )?;
+            put(&tx, id, project_id, note, &text)?;
+            if !go_on() {
+                break;
+            }
         }
-        for (id, ..) in mirrored.into_values() {
-            tx.execute(
+        let mut gone = mirrored.into_values();
+        for (id, ..) in gone.by_ref() {
+            for sql in [
                 "delete from notes where id = :id",
-                named_params! {":id": id},
-            )?;
-            tx.execute(
                 "delete from items where id = :id",
-                named_params! {":id": id},
-            )?;
+            ] {
+                tx.prepare_cached(sql)?.execute(named_params! {":id": id})?;
+            }
+            if !go_on() {
+                break;
+            }
         }
-        tx.commit()
+        tx.commit()?;
+        Ok(changed.len() + gone.len())
     }
+}
+
+/// Writes a note into the table, in place of its older content.
+fn put(
+    connection: &Connection,
+    id: i64,
+    project: i64,
+    note: &SeenNote,
+    text: &str,
+) -> rusqlite::Result<()> {
+    // People edit notes, and may paste a secret.
+    let text = thorough(text).text;
+    let (read, _) = Note::read(&text);
+    let day = read.last.as_deref().and_then(text::day_start);
+    let title = match (&note.session, read.title.is_empty()) {
+        (Some(session), true) => session.clone(),
+        (None, true) => format!("{FOLDER}/master.md"),
+        (_, false) => read.title,
+    };
+    let mut statement = connection.prepare_cached(
+        "insert into notes (id, project_id, path, session, title, context, text, size, mtime, at)
+         values (:id, :project, :path, :session, :title, :context, :text, :size, :mtime, :at)
+         on conflict (id) do update
+         set title = excluded.title, context = excluded.context, text = excluded.text,
+             size = excluded.size, mtime = excluded.mtime, at = excluded.at",
+    )?;
+    statement.execute(named_params! {
+        ":id": id, ":project": project, ":path": note.path,
+        ":session": note.session, ":title": title, ":context": read.context,
+        ":text": text, ":size": note.size, ":mtime": note.mtime,
+        ":at": day.unwrap_or(note.mtime),
+    })?;
+    Ok(())
 }

@@ -149,7 +149,7 @@ fn points(note: &Note) -> Vec<Point> {
 /// The section of a point and how it reads there; none if it has no word.
 fn statement(point: &Point, names: &[String]) -> Option<(usize, String)> {
     let label = point.label.to_lowercase();
-    let line = text::one_line(&point.text);
+    let line = text::flat(&point.text);
     let mut said = line.trim_start_matches(['#', '>', '-', '*', ' ']);
     // `Decision: Decision: …`
     while let Some((first, rest)) = said.split_once(": ")
@@ -294,7 +294,7 @@ pub fn read_reply(
             missing.retain(|it| !is_it(it));
             theme = None;
         } else if let Some(name) = line.strip_prefix("### ") {
-            theme = Some(text::shorten(&text::one_line(name), 60).into_owned());
+            theme = Some(text::shorten(&text::flat(name), 60).into_owned());
         } else if let (Some(at), Some(item)) = (at, item(line)) {
             match cited_statement(item, labels, &theme) {
                 Some(statement) => sections[at].statements.push(statement),
@@ -321,7 +321,7 @@ fn cited_statement(
     labels: &BTreeMap<String, String>,
     theme: &Option<String>,
 ) -> Option<Statement> {
-    let item = unmarked(&text::one_line(item));
+    let item = unmarked(&text::flat(item));
     let (mut said, mut sessions) = (String::new(), BTreeSet::new());
     let mut rest = item.as_str();
     while let Some((before, (inside, after))) = rest
@@ -345,7 +345,7 @@ fn cited_statement(
         rest = after;
     }
     said.push_str(rest);
-    let said = text::one_line(&said);
+    let said = text::flat(&said);
     let says = said.contains(char::is_alphanumeric) && !sessions.is_empty();
     says.then(|| Statement {
         text: text::shorten(&said, REPLY_TEXT_MAX).into_owned(),

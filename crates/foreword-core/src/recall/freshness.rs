@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::named_params;
 
+use crate::files;
 use crate::model::{Freshness, Millis, TouchedFile};
 use crate::project::Place;
 use crate::store::{Item, ItemBody, ItemFreshness, Store};
@@ -41,7 +42,7 @@ pub fn look(root: Option<&Path>, file: &TouchedFile) -> Option<Freshness> {
         return Some(Freshness::Fresh);
     }
     let hash = file.hash.as_ref().filter(|_| size <= HASH_MAX)?;
-    let content = std::fs::read(&path).ok()?;
+    let content = files::read(&path, HASH_MAX).ok()?;
     let same = blake3::hash(&content).to_hex().as_str() == hash;
     Some(if same {
         Freshness::Fresh

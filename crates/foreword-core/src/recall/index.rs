@@ -264,6 +264,7 @@ fn sessions(
     project_id: i64,
     request: &IndexRequest<'_>,
 ) -> rusqlite::Result<Vec<IndexSession>> {
+    // A session is left out if what it came to was superseded; lines of it that hold are older lines.
     // Until a session has a digest, its last summary that is not empty says what it came to and what
     // is open: one of "Thanks!" must not hide the work before it.
     let mut statement = store.connection.prepare_cached(
@@ -280,10 +281,15 @@ fn sessions(
                        where o.session_id = s.id and o.superseded_by is null and o.retracted is null
                    )
                    or exists (select 1 from repeats r where r.session_id = s.id)
-                   or exists (
+                   or not exists (select 1 from observations o where o.session_id = s.id)
+                   and exists (
                        select 1 from summaries m
                        where m.session_id = s.id and m.completed || m.investigated || m.next_steps <> ''
                    )
+               )
+               and not exists (
+                   select 1 from observations o
+                   where o.session_id = s.id and o.title = s.title and o.superseded_by is not null
                )
              order by s.last_event_at desc, s.id desc
              limit :limit

@@ -1,5 +1,7 @@
 //! A line of the index, or of a reminder: one observation by its number and title.
 
+use std::borrow::Cow;
+
 use rusqlite::{Params, Row, named_params};
 
 use super::index::IndexRequest;
@@ -14,7 +16,10 @@ pub(crate) struct Line {
     pub id: i64,
     pub kind: ObservationType,
     pub title: String,
-    /// Its subtitle and its facts; the narrative if it has no facts.
+    /// The file that the title was read in, if its words were merely read and there is only one.
+    pub read_in: Option<String>,
+    /// Its subtitle and its facts; the narrative if it has no facts. Those that were merely read are
+    /// quotations.
     pub facts: Vec<String>,
     pub cost: usize,
     pub by_subagent: bool,
@@ -33,14 +38,20 @@ pub(crate) struct Line {
 
 impl Line {
     pub fn text(&self) -> String {
-        format!("- {}\n", self.entry(""))
+        format!("- {}\n", self.entry("", true))
     }
 
-    /// Number, type and title, with the tokens that reading the observation costs.
-    pub fn entry(&self, after_title: &str) -> String {
-        // Derived from content that was merely read, not from anything done.
+    /// The line below a heading that says that the user laid it down.
+    pub fn text_of_rule(&self) -> String {
+        format!("- {}\n", self.entry("", false))
+    }
+
+    /// Number, type and title, with the tokens that reading the observation costs, and whose words it
+    /// is, if it is not the agent's.
+    pub fn entry(&self, after_title: &str, names_user: bool) -> String {
         let origin = match self.origin {
-            Origin::Read => ", read",
+            Origin::User if names_user => ", by the user",
+            Origin::Import => ", imported",
             _ => "",
         };
         let stale = match self.freshness {
@@ -48,9 +59,18 @@ impl Line {
             Some(Freshness::Gone) => ", files gone since",
             Some(Freshness::Fresh) | None => "",
         };
-        let title = field(&self.title, 110);
+        let title = field(&self.shown_title(), 110);
         let (id, kind, cost) = (self.id, self.kind, self.cost);
         format!("#{id} {kind}: {title}{after_title} (~{cost} tokens{origin}{stale})")
+    }
+
+    /// The title, as a quotation if its words were merely read.
+    fn shown_title(&self) -> Cow<'_, str> {
+        match (&self.read_in, self.origin) {
+            (Some(file), Origin::Read) => Cow::Owned(text::quotation(file, &self.title)),
+            (None, Origin::Read) => text::as_quotation(&self.title),
+            _ => Cow::Borrowed(&self.title),
+        }
     }
 
     /// Its worth without regard to its age.
@@ -62,7 +82,12 @@ impl Line {
 /// The columns of a line. `:branch` and `:last_work` (paths as JSON) describe the current work.
 const COLUMNS: &str =
     "o.id, o.type, o.title, o.subtitle, o.origin, o.provider = 'user' as on_request,
-    iif(o.facts = '[]', json_array(o.narrative), o.facts) as facts,
+    iif(o.facts = '[]', json_array(o.narrative), o.facts) as facts, o.fact_origins,
+    (
+        select iif(count(*) = 1 and json_array_length(o.events) < 3, max(f.path), null)
+        from observation_files f
+        where f.observation_id = o.id and f.role = 'read'
+    ) as read_in,
     o.agent_id is not null as by_subagent,
     o.branch is not null and o.branch is :branch as on_this_branch,
     exists (
@@ -218,17 +243,27 @@ pub(crate) fn lines(
 }
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Line> {
-    let mut facts: Vec<String> = vec![row.get("subtitle")?];
-    facts.extend(list(row, "facts")?);
-    facts.retain(|it| !it.is_empty());
+    let origin: Origin = row.get("origin")?;
+    let mut origins: Vec<Origin> = list(row, "fact_origins")?;
+    let facts: Vec<String> = list(row, "facts")?;
+    origins.resize(facts.len(), origin);
+    let facts = facts.into_iter().zip(origins);
+    // A subtitle is worded with the title.
+    let facts = std::iter::once((row.get("subtitle")?, origin)).chain(facts);
+    let facts = facts.filter(|(fact, _): &(String, Origin)| !fact.is_empty());
+    let facts = facts.map(|(fact, origin)| match origin {
+        Origin::Read => text::as_quotation(&fact).into_owned(),
+        _ => fact,
+    });
     Ok(Line {
         id: row.get("id")?,
         kind: row.get("type")?,
         title: row.get("title")?,
-        facts,
+        read_in: row.get("read_in")?,
+        facts: facts.collect(),
         cost: row.get("cost")?,
         by_subagent: row.get("by_subagent")?,
-        origin: row.get("origin")?,
+        origin,
         on_request: row.get("on_request")?,
         on_this_branch: row.get("on_this_branch")?,
         about_last_work: row.get("about_last_work")?,
@@ -240,6 +275,5 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Line> {
 
 /// Recalled text as one line without tags, so that it cannot close the frame.
 pub(super) fn field(recalled: &str, max: usize) -> String {
-    let line = text::one_line(recalled);
-    text::without_tags(&text::shorten(&line, max))
+    text::shorten(&text::one_line(recalled), max).into_owned()
 }

@@ -135,6 +135,8 @@ const RULES: usize = 0;
 
 #[derive(Default)]
 struct Section<'a> {
+    /// What the user laid down, as its heading says.
+    of_user: bool,
     /// A session's heading is shown even if no line is.
     is_session: bool,
     heading: String,
@@ -166,6 +168,7 @@ impl<'a> Page<'a> {
 
     fn rules(&mut self, frame: &Frame<'_>, contents: &'a Contents) {
         self.sections.push(Section {
+            of_user: true,
             heading: "Laid down by the user:\n".to_owned(),
             ..Section::default()
         });
@@ -260,7 +263,7 @@ impl<'a> Page<'a> {
         if section.entries.iter().any(|it| it.line.id == line.id) {
             return;
         }
-        let mut text = line.text();
+        let mut text = section.text_of(line);
         if !section.is_session && section.entries.is_empty() {
             text += &section.heading;
         }
@@ -310,7 +313,7 @@ impl<'a> Section<'a> {
             false => format!(" — {}", field(&session.subtitle, 160)),
         };
         let heading = match same {
-            Some(line) => line.entry(&subtitle),
+            Some(line) => line.entry(&subtitle, true),
             None => format!("{}{subtitle}", field(&session.title, 110)),
         };
         let given_up = match session.given_up.as_slice() {
@@ -322,11 +325,20 @@ impl<'a> Section<'a> {
             ..Entry::new(line)
         };
         Section {
+            of_user: false,
             is_session: true,
             heading: format!("{} {heading}\n", text::date(session.at)),
             given_up,
             entries: same.map(heading_entry).into_iter().collect(),
             rest: String::new(),
+        }
+    }
+
+    fn text_of(&self, line: &Line) -> String {
+        if self.of_user {
+            line.text_of_rule()
+        } else {
+            line.text()
         }
     }
 
@@ -342,7 +354,7 @@ impl<'a> Section<'a> {
         out.extend(headings.iter().flat_map(|it| &it.facts).map(String::as_str));
         out.push_str(&self.given_up);
         for entry in entries {
-            out.push_str(&entry.line.text());
+            out.push_str(&self.text_of(entry.line));
             out.extend(entry.facts.iter().map(String::as_str));
         }
         out.push_str(&self.rest);

@@ -270,7 +270,11 @@ pub fn pass(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
 
 /// `signing_key = "…"`: only a value that looks random, since keys of maps and tables have such
 /// names too.
-pub fn key(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
+pub fn key(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
+    let before = &bytes[at.saturating_sub("public".len())..at];
+    if before.eq_ignore_ascii_case(b"public") {
+        return None;
+    }
     let mut assigned = assigned(bytes, body, false)?;
     for prefix in ["base64:", "0x"] {
         if bytes[assigned.start..].starts_with(prefix.as_bytes()) {

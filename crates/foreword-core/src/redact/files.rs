@@ -84,7 +84,9 @@ const RUN_ANOTHER: &str = "sudo doas docker podman nerdctl kubectl oc ssh xargs 
 /// Commands that print secrets: a program and arguments that follow in this order.
 const PRINT_SECRETS: &str = "docker inspect, podman inspect, kubectl get secret, kubectl get secrets, heroku config, \
     aws get-secret-value, gcloud secrets access, vault read, vault kv get, op read, pass show, gh auth token, \
-    gcloud auth print-access-token";
+    gcloud auth print-access-token, az keyvault secret show, aws ssm get-parameter, aws ssm get-parameters, \
+    doppler secrets, infisical secrets, security find-generic-password, security find-internet-password, op item get, \
+    bw get, lpass show, railway variables, az account get-access-token, az storage keys list, gopass show, chamber read";
 
 /// Whether a command prints secrets or another environment.
 fn prints_secrets(program: &str, part: &str) -> bool {

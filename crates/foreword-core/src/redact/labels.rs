@@ -37,7 +37,7 @@ pub const VALUE_FIELDS: &[&str] = &["value", "default", "parametervalue", "val",
 /// begins with another, the longer comes first.
 #[rustfmt::skip] // A list is read in a line.
 pub const PASSWORD_LABELS: &[&str] = &[
-    "password", "passwd", "passphrase", "passcode", "pwd",
+    "password", "passwd", "passphrase", "passcode", "requirepass", "masterauth", "pwd", "psk", "pw",
     "passwort", "kennwort", "zugangscode", "losungswort", // German
     "mot de passe", "mot_de_passe", "motdepasse", "mdp", "jeton", "phrase secrète", // French
     "contraseña", "contrasena", "contrasenya", "clave", // Spanish, Catalan
@@ -45,7 +45,7 @@ pub const PASSWORD_LABELS: &[&str] = &[
     "parola d'ordine", "parola", // Italian, Turkish, Romanian
     "wachtwoord", "lösenord", "losenord", "adgangskode", "passord", "salasana", // Dutch, Nordic
     "hasło", "haslo", "heslo", "jelszó", "jelszo", "lozinka", "şifre", "sifre", // Polish, Czech, Hungarian, Croatian, Turkish
-    "пароль", "Пароль", "ПАРОЛЬ", "пароля", "токен", "Токен", "секрет", "Секрет", // Russian
+    "парол", "Парол", "ПАРОЛ", "токен", "Токен", "секрет", "Секрет", // Russian
     "密码", "密碼", "口令", "令牌", "密钥", "密鑰", "秘钥", // Chinese
     "パスワード", "パスフレーズ", "暗証番号", "トークン", "秘密鍵", // Japanese
     "비밀번호", "암호", "토큰", // Korean
@@ -56,21 +56,21 @@ pub const PASSWORD_LABELS: &[&str] = &[
 /// Words for a key: only a value that looks random counts after them.
 #[rustfmt::skip] // A list is read in a line.
 pub const KEY_LABELS: &[&str] = &[
-    "secret", "token", "credential", "key", "psk", "auth", "schlüssel", "clé", "clef", "llave",
-    "sleutel", "klucz", "ключ", "Ключ", "キー", "키",
+    "secret", "token", "credential", "key", "auth", "pepper", "salt", "schlüssel", "clé", "clef",
+    "llave", "clave", "chave", "chiave", "sleutel", "klucz", "ключ", "Ключ", "キー", "키",
 ];
 
 /// Parts of a name that make its value something else than a secret: `token_hash`, `key_id`.
 const OTHER_NAMES: &str = "hash sha md5 digest checksum integrity id ids uuid url uri name file path type count size \
     length version public fingerprint field column index label prefix regex pattern format policy expiry expires ttl \
-    url endpoint map code cache word words board stroke";
+    encryption algorithm method required reset strength manager url endpoint map code cache word words board stroke";
 
 /// Signs that separate a label from its value, and words that do.
 #[rustfmt::skip] // A list is read in a line.
 const SEPARATORS: &[&str] = &[
-    "=>", "->", ":=", "=", ":", "：", "＝", "|", "→",
-    "is ", "was ", "ist ", "lautet ", "est ", "es ", "é ", "è ", "wynosi ", "это ", "— ", "– ", "- ",
-    "是", "为", "為", "は", "입니다", "는 ",
+    "=>", "->", ":=", "?=", "=", ":", "：", "＝", "|", "→", "??", "||", "%3D", "'s ",
+    "is ", "was ", "to ", "ist ", "lautet ", "est ", "es ", "é ", "è ", "равен ", "это ", "— ", "– ", "- ",
+    "是", "为", "為", "は", "는 ",
 ];
 
 /// A value after a label.
@@ -79,6 +79,18 @@ struct Labelled {
     ending: ValueEnding,
     /// The part of the name after the label: `_base` in `secret_key_base`.
     rest_of_name: Range<usize>,
+    link: Link,
+}
+
+/// How a value follows its label.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Link {
+    /// After a sign or a word: `password: …`.
+    Direct,
+    /// After more words and then a sign or a word: `Kennwort für den Server lautet: …`.
+    Remote,
+    /// After a space: `mit dem Passwort …`.
+    Space,
 }
 
 impl Labelled {
@@ -113,7 +125,8 @@ impl Labelled {
 /// remark in brackets, quotes and markup, and one separator.
 fn labelled(bytes: &[u8], at: usize, name_end: usize) -> Option<Labelled> {
     let is_ascii = bytes[at..name_end].is_ascii();
-    let inside_word = |byte: u8| byte.is_ascii_alphabetic();
+    let encoded = at > 2 && bytes[at - 3] == b'%';
+    let inside_word = |byte: u8| byte.is_ascii_alphabetic() && !encoded;
     let hump = at > 0 && bytes[at - 1].is_ascii_lowercase() && bytes[at].is_ascii_uppercase();
     if is_ascii && at > 0 && inside_word(bytes[at - 1]) && !hump && !begins_a_word(bytes, at) {
         return None;
@@ -125,36 +138,92 @@ fn labelled(bytes: &[u8], at: usize, name_end: usize) -> Option<Labelled> {
     if is_ascii && next_is_lower && !plural && !upper_name {
         return None;
     }
-    let name = run_max(bytes, name_end, 28, is_token_byte);
-    let blank = |byte: u8| matches!(byte, b' ' | b'\t');
+    // The rest of a name, or of a word with endings: `паролем`.
+    let name = run_max(bytes, name_end, 28, |byte| {
+        is_token_byte(byte) && is_ascii
+            || !is_ascii && (0xd0..=0xd1).contains(&bytes[at]) && byte >= 0x80
+    });
     let mut position = run_max(bytes, name, 5, |byte| b"\"'`\\]*_".contains(&byte));
+    if bytes[name..].starts_with(b"'s ") {
+        position = name;
+    }
+    position = run_max(bytes, position, 1, |byte| byte == b'?');
     let closed = position > name && bytes[position - 1] != b'*';
-    position = run_max(bytes, position, 24, blank);
+    let gap = blanks(bytes, position);
+    let column = gap > position + 1 || bytes.get(position) == Some(&b'\t');
+    let spaced = gap > position;
+    position = gap;
     if bytes.get(position) == Some(&b'(') {
         let remark = run_max(bytes, position, 32, |byte| byte != b')' && byte != b'\n');
         if bytes.get(remark) == Some(&b')') {
-            position = run_max(bytes, remark + 1, 8, |byte| blank(byte) || byte == b'*');
+            position = run_max(bytes, remark + 1, 8, |byte| matches!(byte, b' ' | b'*'));
         }
     }
     let rest = &bytes[position..];
     if rest.starts_with(b"==") || rest.starts_with(b"::") || rest.starts_with(b"=~") {
         return None;
     }
-    let separator = SEPARATORS.iter().find(|it| rest.starts_with(it.as_bytes()));
-    let after = match separator {
-        Some(separator) => position + separator.len(),
+    let (after, link) = match separator(rest) {
+        Some(length) => (position + length, Link::Direct),
         // `define('DB_PASSWORD', '…')`, `["--password", "…"]`.
-        None if closed && rest.first() == Some(&b',') => position + 1,
+        None if closed && rest.first() == Some(&b',') => {
+            let quote = blanks(bytes, position + 1);
+            opening_quote(bytes, quote)?;
+            (position + 1, Link::Direct)
+        }
+        None if column => (position, Link::Direct),
+        None if spaced => match remote_separator(bytes, position) {
+            Some(after) if is_other_name(&bytes[position..after]) => return None,
+            Some(after) => (after, Link::Remote),
+            None => (position, Link::Space),
+        },
         None => return None,
     };
-    let start = run_max(bytes, after, 32, |byte| blank(byte) || byte == b'*');
+    let start = run_max(bytes, blanks(bytes, after), 2, |byte| byte == b'*');
+    let mut start = blanks(bytes, start);
+    if bytes[start..].starts_with(b"$'") {
+        start += 1;
+    }
     let (start, ending) = opening_quote(bytes, start).unwrap_or((start, ValueEnding::Space));
-    let is_list = closed && separator.is_none() && !matches!(ending, ValueEnding::Quote(..));
-    (!is_list).then_some(Labelled {
+    Some(Labelled {
         start,
         ending,
         rest_of_name: name_end..name,
+        link,
     })
+}
+
+/// The position after spaces, tabs, and line ends that a backslash continues.
+fn blanks(bytes: &[u8], at: usize) -> usize {
+    let mut end = run_max(bytes, at, 32, |byte| matches!(byte, b' ' | b'\t'));
+    if bytes[end..].starts_with(b"\\\n") {
+        end = run_max(bytes, end + 2, 32, |byte| matches!(byte, b' ' | b'\t'));
+    }
+    end
+}
+
+/// The length of the separator that a text begins with.
+fn separator(rest: &[u8]) -> Option<usize> {
+    let found = SEPARATORS.iter().find(|it| rest.starts_with(it.as_bytes()));
+    found.map(|it| it.len())
+}
+
+/// The position after a separator further on in the sentence; none if other signs come first.
+fn remote_separator(bytes: &[u8], at: usize) -> Option<usize> {
+    let end = run_max(bytes, at, 56, |byte| {
+        byte.is_ascii_alphanumeric() || b" '-?[].".contains(&byte) || byte >= 0x80
+    });
+    if bytes.get(end) == Some(&b':') {
+        return Some(end + 1);
+    }
+    let words = &bytes[at..end];
+    let starts = (1..words.len()).filter(|&start| words[start - 1] == b' ');
+    starts
+        .filter_map(|start| {
+            let length = separator(&words[start..])?;
+            (words[start] != b'-').then_some(at + start + length)
+        })
+        .next()
 }
 
 /// Whether the rest of a name says that its value is not a secret.
@@ -170,20 +239,95 @@ fn is_other_name(rest: &[u8]) -> bool {
 pub fn password(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     let found = labelled(bytes, at, body)?;
     let value = found.seen(bytes);
-    let english = SECRET_NAMES
-        .iter()
-        .chain(&["pass", "passcode"])
-        .any(|it| bytes[at..body].eq_ignore_ascii_case(it.as_bytes()));
-    let secret = !is_other_name(&bytes[found.rest_of_name.clone()])
-        && !(found.quoted() && is_between(value))
-        && !assigned::is_complaint(bytes, at)
-        && if english {
-            is_strong(value) && !is_code(bytes, &found, value)
-                || is_own_line(bytes, at, &found, value) && is_password(value)
-        } else {
-            is_password(value)
+    let label = &bytes[at..body];
+    let is_it = |it: &&&str| label.eq_ignore_ascii_case(it.as_bytes());
+    let in_code = [
+        "password",
+        "passwd",
+        "pwd",
+        "pass",
+        "passphrase",
+        "psk",
+        "pw",
+    ];
+    let in_code = in_code.iter().find(is_it).is_some();
+    if is_other_name(&bytes[found.rest_of_name.clone()])
+        || found.quoted() && is_between(value)
+        || in_code && !is_strong(value) && assigned::is_complaint(bytes, at)
+        || is_code(bytes, &found, value)
+    {
+        return None;
+    }
+    let phrase = label.eq_ignore_ascii_case(b"passphrase")
+        && (is_wordy(value) || found.quoted() && value.split(|&it| it == b' ').count() > 2);
+    let digits = value.iter().filter(|it| it.is_ascii_digit()).count();
+    let secret = phrase
+        || is_diceware(value)
+        || is_option(bytes, at) && value.len() >= 4 && is_password(value)
+        || is_app_password(value)
+        || match found.link {
+            Link::Direct if in_code => {
+                is_strong(value)
+                    || is_own_line(bytes, at, &found, value) && is_password(value)
+                    || is_password(value) && value.len() >= 8 && digits >= 2 && !is_name(value)
+            }
+            Link::Direct => is_password(value) || !label.is_ascii() && digits >= 6,
+            Link::Remote | Link::Space if in_code => {
+                is_strong(value)
+                    || is_password(value) && digits >= 2 && has_both_cases(value) && !is_name(value)
+            }
+            Link::Remote => is_password(value) && digits >= 2,
+            Link::Space => is_password(value) && digits >= 2,
         };
     secret.then(|| found.span(bytes))
+}
+
+/// Whether a label is the name of an option: `--db-password`, `-Dgpg.passphrase=`.
+fn is_option(bytes: &[u8], at: usize) -> bool {
+    let before = &bytes[at.saturating_sub(32)..at];
+    let word = after_last(before, |byte| {
+        byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b',')
+    });
+    word.starts_with(b"--") || word.starts_with(b"-D") || word.starts_with(b"/")
+}
+
+/// Several words and a number, as programs make passwords that people can read.
+fn is_diceware(value: &[u8]) -> bool {
+    let mut parts = value.rsplit(|&byte| byte == b'-');
+    let number = parts
+        .next()
+        .is_some_and(|it| it.len() >= 2 && it.iter().all(u8::is_ascii_digit));
+    let (mut count, mut plain) = (0, true);
+    for word in parts {
+        count += 1;
+        plain &= word.len() >= 4 && word.iter().all(u8::is_ascii_lowercase);
+    }
+    number && plain && count >= 4
+}
+
+/// Four groups of four small letters, as Apple makes passwords for single programs.
+fn is_app_password(value: &[u8]) -> bool {
+    let groups = || value.split(|&byte| byte == b'-');
+    groups().count() == 4
+        && groups().all(|it| it.len() == 4 && it.iter().all(u8::is_ascii_lowercase))
+}
+
+fn has_both_cases(value: &[u8]) -> bool {
+    value.iter().any(u8::is_ascii_uppercase) && value.iter().any(u8::is_ascii_lowercase)
+}
+
+/// Whether a value with digits is the name of something: `sha256`, `field.base64`, `user2.name`.
+fn is_name(value: &[u8]) -> bool {
+    let lower = value.to_ascii_lowercase();
+    let ends_in = |word: &&str| lower.ends_with(word.as_bytes());
+    let known = [
+        "sha256", "sha512", "sha1", "md5", "base64", "base32", "utf8", "utf16", "x509", "x64",
+        "argon2",
+    ];
+    let last = value.last().is_some_and(u8::is_ascii_digit)
+        || value.iter().any(|byte| b"!@#$%^*+?~".contains(byte));
+    let joined = value.len() < 24 && value.iter().any(|byte| b"._".contains(byte));
+    known.iter().any(|it| ends_in(&it)) || !last && joined
 }
 
 /// A value that looks random after a word for a key.
@@ -202,22 +346,52 @@ pub fn key(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
             found.start += prefix.len();
         }
     }
-    let value = found.seen(bytes);
+    let whole = found.seen(bytes);
+    if is_code(bytes, &found, whole) {
+        return None;
+    }
+    // In a path or a URL the value ends at the next sign.
+    let part = whole.split(|byte| b"/&?%.,".contains(byte)).next()?;
+    let name_is_bare = found.rest_of_name.is_empty() && name.is_empty();
+    let in_sentence = found.link != Link::Direct;
+    let secret = |value: &[u8]| {
+        let hex = value.iter().all(u8::is_ascii_hexdigit);
+        !(hex && found.link == Link::Space)
+            && is_key_value(value, name_is_bare && !in_sentence, found.quoted())
+    };
+    if secret(whole) {
+        return Some(found.span(bytes));
+    }
+    let is_variable =
+        bytes[at..body].iter().all(u8::is_ascii_uppercase) && is_uuid(whole) && !name.is_empty();
+    let is_salt = is_diceware(whole)
+        || found.quoted() && whole.len() >= 32 && signs(whole) >= 4 && is_mixed(whole);
+    if is_variable || is_salt || is_option(bytes, at) && is_uuid(whole) {
+        return Some(found.span(bytes));
+    }
+    (part.len() < whole.len() && found.link == Link::Direct && secret(part))
+        .then(|| found.start..found.start + part.len())
+}
+
+/// Whether a value after a word for a key looks random.
+fn is_key_value(value: &[u8], name_is_bare: bool, quoted: bool) -> bool {
     let hex = value.iter().all(u8::is_ascii_hexdigit);
-    let long = value.len() >= if hex { 32 } else { 20 };
-    let plain = value
-        .iter()
-        .all(|&byte| is_base64_byte(byte) || is_token_byte(byte) || matches!(byte, b'.' | b'~'));
-    let secret = long
-        && plain
+    let fits = |&byte: &u8| is_base64_byte(byte) || is_token_byte(byte) || byte == b'~';
+    value.len() >= if hex { 32 } else { 20 }
+        && value.iter().all(fits)
         && is_mixed(value)
         && is_scrambled(value)
         && !is_uuid(value)
         && !is_wordy(value)
-        && !value.contains(&b'.')
-        // A hash is written in one case and has one of these lengths; beside a bare `key` it is one.
-        && !(hex && found.rest_of_name.is_empty() && name.is_empty() && matches!(value.len(), 32 | 40 | 64 | 128));
-    secret.then(|| found.span(bytes))
+        // A hash is hexadecimal and has one of these lengths; beside a bare `key` it is one.
+        && !(hex && name_is_bare && !quoted && matches!(value.len(), 32 | 40 | 64 | 128))
+}
+
+fn signs(value: &[u8]) -> usize {
+    value
+        .iter()
+        .filter(|byte| byte.is_ascii_punctuation())
+        .count()
 }
 
 /// A random word further on in the line of a label: in a table, after a remark.
@@ -283,13 +457,14 @@ fn bits_per_character(word: &[u8]) -> f64 {
 pub fn sql(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     let blank = |byte: u8| matches!(byte, b' ' | b'\t' | b'\n' | b'(' | b'=' | b':');
     let quote = run_max(bytes, body, 8, blank);
-    let (start, ending) = opening_quote(bytes, quote)?;
+    let (start, ending) = opening_quote(bytes, quote).filter(|_| bytes[quote] != b'`')?;
     let end = end_of_value(bytes, start, ending, WINDOW);
     let value = &bytes[start..end];
     let before = bytes[at.saturating_sub(WINDOW)..at].to_ascii_lowercase();
     let known = |words: &[&str]| words.iter().any(|word| contains(&before, word));
     let is_statement = match bytes[at].to_ascii_lowercase() {
-        b'i' => true,
+        b'i' if bytes[quote] == b'\'' => true,
+        b'i' => known(&["user", "role", "alter ", "create ", "grant "]),
         b'p' => known(&[
             "user", "role", "login", "alter ", "create ", "set ", "server",
         ]),
@@ -306,45 +481,69 @@ pub fn sql(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
 
 /// The value of a name that stands in another field: `- name: DB_PASSWORD`, then `value: …`.
 pub fn value_of_name(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
-    let found = labelled(bytes, at, body)?;
-    if !found.rest_of_name.is_empty() {
+    let is_element = bytes[at] == b'<';
+    let found = if is_element {
+        let end = run_max(bytes, body, WINDOW, |byte| byte != b'<' && byte != b'\n');
+        let ending = ValueEnding::Tag;
+        let (start, rest_of_name) = (body, body..body);
+        bytes[end..].starts_with(b"</").then_some(Labelled {
+            start,
+            ending,
+            rest_of_name,
+            link: Link::Direct,
+        })?
+    } else {
+        labelled(bytes, at, body)?
+    };
+    let is_option = is_option(bytes, at);
+    if !found.rest_of_name.is_empty()
+        || found.link != Link::Direct && !(is_option && found.link == Link::Space)
+    {
         return None;
     }
     let before = &bytes[at.saturating_sub(2 * WINDOW)..at];
-    let record = after_last(before, |byte| matches!(byte, b'}' | b']' | b'<'));
-    let name = secret_name_in(record)?;
+    let record = after_last(before, |byte| {
+        matches!(byte, b'}' | b']') || byte == b'<' && !is_element
+    });
     let value = found.seen(bytes);
+    let after = &bytes[bytes.len().min(found.start + value.len())..];
+    let after = &after[..after.len().min(WINDOW)];
+    let until = after
+        .iter()
+        .position(|byte| matches!(byte, b'}' | b'\n'))
+        .unwrap_or(after.len());
+    let name = [record, &after[..until]].into_iter().find_map(name_in)?;
     let text = std::str::from_utf8(value).ok()?;
     let is_secret = value.len() >= 4
+        && (found.quoted() || is_element || is_mixed(value))
         && !is_placeholder(value)
         && !is_between(value)
         && !contains(value, "://")
-        && !text.starts_with(['/', '~'])
-        && !matches!(text, "true" | "false" | "null" | "string" | "none");
-    (is_secret && is_secret_name(name)).then(|| found.span(bytes))
+        && !text.starts_with(['/', '~', '('])
+        && !matches!(text, "true" | "false" | "null" | "string" | "none" | "None");
+    let is_key = || name.to_ascii_lowercase().ends_with("key") && is_key_value(value, true, true);
+    (is_secret && (is_secret_name(name) || is_key())).then(|| found.span(bytes))
 }
 
 /// The name in the last `name: …` of a record; none if there is none.
-fn secret_name_in(record: &[u8]) -> Option<&str> {
-    let record = std::str::from_utf8(record).ok().or_else(|| {
-        let valid = record
-            .iter()
-            .rposition(|byte| !byte.is_ascii())
-            .map_or(0, |last| last + 1);
-        std::str::from_utf8(&record[valid..]).ok()
-    })?;
+fn name_in(record: &[u8]) -> Option<&str> {
+    let valid = record.iter().rposition(|byte| !byte.is_ascii());
+    let record = std::str::from_utf8(&record[valid.map_or(0, |last| last + 1)..]).ok()?;
     let lower = record.to_ascii_lowercase();
-    let field = NAME_FIELDS
-        .iter()
-        .chain(&["variable"])
-        .filter_map(|field| lower.rfind(field).map(|at| at + field.len()))
-        .max()?;
-    let rest = record[field..]
-        .trim_start_matches(|it: char| matches!(it, '"' | '\'' | '\\' | ':' | '=' | ' ' | '\t'));
-    let end = rest
-        .find(|it: char| !it.is_ascii_alphanumeric() && !matches!(it, '_' | '-' | '.'))
-        .unwrap_or(rest.len());
-    Some(&rest[..end])
+    let ends = |field: &&str| {
+        let begins = |&(at, _): &(usize, &str)| {
+            !lower[..at].ends_with(|it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '/'))
+        };
+        let closes = |&(at, it): &(usize, &str)| {
+            lower[at + it.len()..].starts_with(['"', '\'', '\\', ':', '=', ' ', '>'])
+        };
+        let places = lower.match_indices(field).filter(begins).filter(closes);
+        places.map(|(at, it)| at + it.len()).last()
+    };
+    let field = NAME_FIELDS.iter().filter_map(|it| ends(&it)).max()?;
+    let rest = record[field..].trim_start_matches(['"', '\'', '\\', ':', '=', ' ', '\t', '>']);
+    let fits = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '.' | '/');
+    Some(&rest[..rest.find(|it| !fits(it)).unwrap_or(rest.len())])
 }
 
 fn is_secret_name(name: &str) -> bool {
@@ -368,7 +567,9 @@ pub fn declared(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     });
     let (start, ending) = opening_quote(bytes, start).unwrap_or((start, ValueEnding::Space));
     let value = &bytes[start..end_of_value(bytes, start, ending, WINDOW)];
+    let quoted = matches!(ending, ValueEnding::Quote(..));
     let secret = begins_a_word(bytes, at)
+        && (quoted || bytes[at] != b'#')
         && start > name_end
         && is_secret_name(name)
         && value.len() >= 4
@@ -401,7 +602,7 @@ pub fn mnemonic(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
 }
 
 /// Whether a value is a password, judged after a label that code does not use.
-fn is_password(value: &[u8]) -> bool {
+pub fn is_password(value: &[u8]) -> bool {
     let sign = |byte: &u8| b"!@#$%^&*+?~".contains(byte);
     let letters = value.iter().any(u8::is_ascii_alphabetic);
     let digits = value.iter().any(u8::is_ascii_digit);
@@ -416,6 +617,18 @@ fn is_password(value: &[u8]) -> bool {
         && !value.iter().any(|byte| b"(){}[]<>".contains(byte))
 }
 
+/// Whether a word looks like a password where one is expected, among other words.
+pub fn is_password_word(value: &[u8]) -> bool {
+    let digits = value.iter().filter(|it| it.is_ascii_digit()).count();
+    let scrambled = value.len() >= 16 && is_scrambled(value);
+    value.len() >= 8
+        && value.len() < WINDOW
+        && is_password(value)
+        && !is_uuid(value)
+        && !is_name(value)
+        && (digits >= 2 && (has_both_cases(value) || scrambled) || is_strong(value))
+}
+
 /// Whether a value is a password even beside code: letters, digits and a sign that code does not
 /// put into words.
 fn is_strong(value: &[u8]) -> bool {
@@ -427,11 +640,11 @@ fn is_strong(value: &[u8]) -> bool {
         && !matches!(value.last(), Some(b'?' | b'*' | b'&'))
 }
 
-/// Whether an unquoted value is an expression.
+/// Whether an unquoted value is an expression or a type.
 fn is_code(bytes: &[u8], found: &Labelled, value: &[u8]) -> bool {
-    let next = bytes.get(found.start + value.len());
-    !found.quoted()
-        && (matches!(next, Some(b'(' | b'[')) || contains(value, "&&") || contains(value, "=="))
+    let next = &bytes[found.start + value.len()..];
+    let called = matches!(next.first(), Some(b'(' | b'[' | b'{')) || next.starts_with(b" = ");
+    !found.quoted() && (called || contains(value, "&&") || contains(value, "=="))
 }
 
 /// Whether name and value fill a line, as in a properties file: `spring.datasource.password=…`.
@@ -442,12 +655,7 @@ fn is_own_line(bytes: &[u8], at: usize, found: &Labelled, value: &[u8]) -> bool 
         .all(|&byte| is_token_byte(byte) || b".+ \t>".contains(&byte));
     let end = &bytes[found.start + value.len()..];
     let ends = matches!(end, [] | [b'\n' | b'\r', ..]);
-    is_name
-        && ends
-        && !found.quoted()
-        && value.len() >= 8
-        && !value.contains(&b'.')
-        && bytes[..found.start].ends_with(b"=")
+    is_name && ends && !found.quoted() && value.len() >= 8
 }
 
 fn contains_word(bytes: &[u8], word: &str) -> bool {

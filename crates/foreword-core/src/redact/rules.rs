@@ -356,7 +356,8 @@ pub fn is_mixed(value: &[u8]) -> bool {
 fn token(bytes: &[u8], at: usize, body: usize, least: usize) -> Option<Range<usize>> {
     let fits =
         begins_a_word(bytes, at) && run_max(bytes, body, least, is_token_byte) - body == least;
-    fits.then(|| at..run(bytes, body, is_token_byte))
+    (fits && !is_placeholder(&bytes[body..body + least]))
+        .then(|| at..run(bytes, body, is_token_byte))
 }
 
 /// A token whose characters stand in an order that no name has.
@@ -375,7 +376,7 @@ fn random(
     if seen - body < least || !is_scrambled(&bytes[body..seen]) {
         return None;
     }
-    let mut end = run(bytes, body, fits);
+    let mut end = run_max(bytes, body, most.saturating_add(1), fits);
     // The full stop or colon after a token belongs to the sentence.
     while matches!(bytes[end - 1], b'.' | b':') {
         end -= 1;
@@ -487,12 +488,35 @@ fn bearer(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
     (end - body >= 20 && is_mixed(&bytes[body..end])).then_some(body..end)
 }
 
-/// Whether a value only stands for a secret: `${PASSWORD}`, `{token}`, `<your-key>`, `[redacted:…]`, `%s`.
+/// Words that stand for a secret that is to be put in.
+const PLACEHOLDERS: &[&str] = &[
+    "changeme",
+    "change-me",
+    "change_me",
+    "changeit",
+    "password",
+    "yourpassword",
+    "your-password",
+    "your_password",
+    "example",
+];
+
+/// Whether a value only stands for a secret: `${PASSWORD}`, `{token}`, `<your-key>`, `[redacted:…]`, `%s`,
+/// `changeme`, `ghp_xxxx`.
 pub fn is_placeholder(value: &[u8]) -> bool {
+    let is_repeated = |value: &[u8]| {
+        let last = value.rsplit(|byte| matches!(byte, b'_' | b'-')).next();
+        last.is_some_and(|it| it.len() >= 4 && it.iter().all(|byte| matches!(byte, b'x' | b'X')))
+    };
     matches!(
         value.first(),
         Some(b'$' | b'{' | b'[' | b'<' | b'&' | b'%' | b'*')
-    )
+    ) || PLACEHOLDERS
+        .iter()
+        .any(|it| value.eq_ignore_ascii_case(it.as_bytes()))
+        || is_repeated(value)
+        || value.starts_with("…".as_bytes())
+        || value.starts_with(b"...")
 }
 
 /// Whether `<private` opens a private span: `<privateer>` and `<private />` do not.

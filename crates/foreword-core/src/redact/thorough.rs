@@ -70,7 +70,7 @@ const WIDE_TOKENS: Prefixes = &[
 /// Signs inside a token: in the middle of a run of letters and digits.
 #[rustfmt::skip] // A list is read in a line.
 const MIDDLES: Prefixes = &[
-    ".atlasv1.", "AzFu", "AzSe", "AzCa", "+ACR", "+AEh", "+ASb", "+AMC", "ACDb", "AIoT", "JQQJ99", "8Q~", "7Q~", "9Q~", "FFFFNRAL", ":APA91b",
+    ".atlasv1.", "AzFu", "AzSe", "AzCa", "+ACR", "+AEh", "+ASb", "+AMC", "ACDb", "AIoT", "JQQJ99", "Q~", "FFFFNRAL", ":APA91b",
 ];
 
 /// Paths of URLs that are keys themselves.
@@ -80,7 +80,8 @@ const WEBHOOKS: Prefixes = &[
     "outlook.office.com/webhook/", "open.feishu.cn/open-apis/bot/v2/hook/", "open.larksuite.com/open-apis/bot/v2/hook/",
     "maker.ifttt.com/trigger/", "events.pagerduty.com/integration/", "hc-ping.com/", "api.netlify.com/build_hooks/",
     "api.vercel.com/v1/integrations/deploy/", "api.render.com/deploy/", "hook.eu1.make.com/", "hook.us1.make.com/", "hook.eu2.make.com/",
-    "api.telegram.org/bot",
+    "api.telegram.org/bot", "g.alchemy.com/v2/", "alchemyapi.io/v2/", "infura.io/v3/", "infura.io/ws/v3/", "rpc.ankr.com/eth/",
+    "rpc.ankr.com/multichain/", "quiknode.pro/", "getblock.io/", "blastapi.io/", "p.chainstack.com/",
 ];
 
 #[rustfmt::skip] // A table is read line by line.
@@ -90,6 +91,10 @@ const RULES: &[Rule] = &[
     exact(WIDE_TOKENS, "token", Wide(40)),
     exact(MIDDLES, "token", Look(middle)),
     exact(WEBHOOKS, "webhook", Look(webhook)),
+    exact(&["hf_"], "huggingface-token", Exactly(34, is_alphanumeric)),
+    exact(&["NRAL"], "newrelic-key", Look(license)),
+    exact(&["Kw", "Kx", "Ky", "Kz", "L1", "L2", "L3", "L4", "L5"], "wallet-key", Random(50, 50)),
+    exact(&["5H", "5J", "5K"], "wallet-key", Random(49, 49)),
     exact(&["sk_", "re_"], "token", Random(30, ANY)),
     exact(&["sk"], "token", Random(80, ANY)),
     exact(&["md-", "ak-", "as-", "wk-", "ws-"], "token", Random(22, 22)),
@@ -105,18 +110,29 @@ const RULES: &[Rule] = &[
     exact(&["LS0tLS1CRUdJTi"], "private-key", Look(encoded_private_key)),
     exact(&["MII", "MHc", "MIG", "MC4", "b3BlbnNzaC1rZXktdjE"], "private-key", Look(bare_private_key)),
     exact(&["Private-Lines:"], "private-key", Look(putty_key)),
-    exact(&["\"d\"", "\\\"d\\\""], "private-key", Look(jwk)),
+    exact(&["\"d\"", "\\\"d\\\"", "\"k\"", "\\\"k\\\""], "private-key", Look(jwk)),
     exact(&["\ndata:\n", "\nstringData:\n"], "kubernetes-secret", Look(kubernetes_secret)),
     exact(&["://"], "token", Look(url_token)),
-    any_case(&["?key=", "&key=", "?auth=", "&auth=", "?sig=", "&sig=", "&code=", "?code=", "-signature=", "?s=", "&s=", "?k=", "&k="], "token", Look(query)),
+    any_case(&["?key=", "&key=", "?auth=", "&auth=", "?sig=", "&sig=", "&code=", "?code=", "-signature=", "?s=", "&s=", "?k=", "&k=", "?appid=", "&appid=", "?access=", "&access="], "token", Look(query)),
     any_case(&["sessionid=", "phpsessid=", "jsessionid=", "sessid=", "sid=", "_session=", "session=", "session-token=", "aspxauth="], "cookie", Look(query)),
     any_case(&["\"auth\"", "\\\"auth\\\"", "_auth", "_password"], "value", Look(encoded_pair)),
     any_case(&["password", "identified by", "identified with", " by"], "value", Look(labels::sql)),
     any_case(&["password", "account"], "value", Look(labels::netrc)),
-    any_case(&["value", "default"], "value", Look(labels::value_of_name)),
-    exact(&["ENV ", "ARG ", "setx ", "set -x ", "set -gx ", "set -Ux ", "secret set ", "secrets set ", "--build-arg "], "value", Look(labels::declared)),
-    exact(&[" -", " /p:", "\t-"], "password", Look(client_option)),
-    exact(&["sudo -S", "--stdin", "-stdin", "chpasswd"], "password", Look(piped)),
+    any_case(&["value", "default", "<string>", "<value>", "secretstring", "content"], "value", Look(labels::value_of_name)),
+    exact(&["ENV ", "ARG ", "setx ", "set -x ", "set -gx ", "set -Ux ", "secret set ", "secrets set ", "--build-arg ", "#define ", "readonly "], "value", Look(labels::declared)),
+    exact(&[" -", "\t-", " /p", " /r", "'-", "\"-"], "password", Look(client_option)),
+    exact(&["sudo -S", "--stdin", "-stdin", "chpasswd", "vercel env add", "wrangler secret put", "secret create", "secret set", "secrets import",
+        "wg pubkey", "pass insert"], "password", Look(piped)),
+    any_case(ARGUMENTS, "password", Look(argument)),
+    exact(&["PASS="], "value", Look(variable)),
+    any_case(&["connect(", "mysqli(", "pdo(", "auth=(", "basicauth(", "login(", "values (", "credentials("], "password", Look(call)),
+    exact(&["@tcp(", "@unix(", "@//"], "password", Look(before_host)),
+    exact(&[":*:", ":5432:", ":5433:", ":6432:"], "password", Look(pgpass)),
+    exact(&["\tTRUE\t", "\tFALSE\t"], "cookie", Look(cookie_file)),
+    any_case(&["login", "creds", "credentials", "zugangsdaten", "identifiants", "credenciales", "zugang"], "password", Look(pair)),
+    any_case(&["recovery codes", "backup codes", "scratch codes", "wiederherstellungscodes"], "value", Look(codes)),
+    exact(&["[redacted:value]"], "value", Look(continued)),
+    any_case(&["bearer \\\n"], "bearer-token", Look(continued)),
     any_case(&["mnemonic", "seed phrase", "recovery phrase", "seed words"], "value", Look(labels::mnemonic)),
     any_case(PASSWORD_LABELS, "value", Look(labels::password)),
     any_case(KEY_LABELS, "value", Look(labels::key)),
@@ -137,6 +153,14 @@ fn middle(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     let seen = &bytes[at - before..body + after];
     (before >= 3 && seen.len() >= 34 && after >= 3 && is_scrambled(seen))
         .then(|| at - before..run(bytes, body, fits))
+}
+
+/// 36 letters and digits before `NRAL`.
+fn license(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
+    let before = bytes[at.saturating_sub(WINDOW)..at].iter().rev();
+    let before = before.take_while(|it| it.is_ascii_alphanumeric()).count();
+    let ends = bytes.get(body).is_none_or(|&byte| !is_token_byte(byte));
+    (before == 36 && ends).then(|| at - before..body)
 }
 
 /// 32 digits and `-us12`.
@@ -330,9 +354,187 @@ const CLIENTS: &[Client] = &[
     client("snmpwalk snmpget snmpset snmpbulkwalk", "", "-A -X", ""),
     client("xfreerdp wfreerdp xfreerdp3", "", "/p:+", ""),
     client("gh glab", "secret", "-b --body -v --value", ""),
-    client("rabbitmqadmin", "", "-p", ""),
+    client("rabbitmqadmin psexec psexec64 PsExec.exe wmic nxc crackmapexec netexec", "", "-p", ""),
     client("kinit kadmin", "", "-w", ""),
+    client("security", "", "-p -w -P", ""),
+    client("cmdkey net schtasks runas", "", "/pass:+ /p:+ /rp /password:+", ""),
+    client("aws", "SecureString", "--value", ""),
+    client("openvpn rsync gocryptfs", "", "--password", ""),
+    client("vncpasswd x11vnc", "", "-passwd", ""),
 ];
+
+/// Phrases of commands and settings that a secret follows as a word of its own.
+#[rustfmt::skip] // A list is read in a line.
+const ARGUMENTS: Prefixes = &[
+    "add-authtoken ", "authtoken ", "importprivkey ", "stats auth ", "alias set ", "config host add ", "http-basic.", "openssl passwd ", "> auth ",
+    "requirepass ", "masterauth ", "change_password ", "add_user ", "wpa_passphrase ", "htpasswd -b", "htpasswd -n", "rclone obscure ",
+    "bundle config ", "sqlplus ", "impdp ", "expdp ", "rman target ", "enable secret ", "enable password ", "snmp-server community ",
+    "username ", "login user-token ", "gh auth login --with-token ", "config set ", "aws configure set ", "net use ", "passwd-s3fs ",
+];
+
+/// The last word of a command, or the one that looks like a password: these have no option for it.
+fn argument(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
+    let line = run_max(bytes, body, 2 * WINDOW, |byte| {
+        !matches!(byte, b'\n' | b'|' | b';' | b'&' | b'`')
+    });
+    if !begins_a_word(bytes, at) && bytes[at] != b'>' {
+        return None;
+    }
+    let mut start = body;
+    while start < line {
+        start = run_max(bytes, start, line - start, |byte| {
+            byte.is_ascii_whitespace()
+        });
+        let (word, ending) = opening_quote(bytes, start).unwrap_or((start, ValueEnding::Space));
+        let end = end_of_value(bytes, word, ending, WINDOW);
+        // `user:password`, `user/password@host`.
+        let value = &bytes[word..end];
+        let user = value
+            .iter()
+            .position(|byte| b":/".contains(byte))
+            .filter(|_| !contains(value, "://"));
+        let from = word + user.map_or(0, |at| at + 1);
+        let host = bytes[from..end]
+            .iter()
+            .position(|&byte| byte == b'@')
+            .filter(|_| user.is_some());
+        let to = host.map_or(end, |at| from + at);
+        if labels::is_password_word(&bytes[from..to]) {
+            return Some(from..to);
+        }
+        start = end.max(start) + 1;
+    }
+    None
+}
+
+/// `SSHPASS=…`: a name in capitals that ends in `PASS`.
+fn variable(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
+    let (start, ending) = opening_quote(bytes, body).unwrap_or((body, ValueEnding::Space));
+    let value = &bytes[start..end_of_value(bytes, start, ending, WINDOW)];
+    let in_name = at > 0 && bytes[at - 1].is_ascii_uppercase();
+    (in_name && labels::is_password(value)).then(|| start..end_of_value(bytes, start, ending, ANY))
+}
+
+/// A string that looks like a password, among the arguments of a call that opens a connection.
+fn call(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
+    let end = run_max(bytes, body, 2 * WINDOW, |byte| {
+        byte != b')' && byte != b'\n'
+    });
+    let (mut at, mut strings) = (body, 0);
+    while at < end {
+        let Some((start, ending)) = opening_quote(bytes, at) else {
+            at += 1;
+            continue;
+        };
+        let close = end_of_value(bytes, start, ending, 2 * WINDOW);
+        if strings > 0 && labels::is_password_word(&bytes[start..close]) {
+            return Some(start..close);
+        }
+        strings += 1;
+        at = close + 1;
+    }
+    None
+}
+
+/// `user:password@tcp(host)`, `user/password@//host`.
+fn before_host(bytes: &[u8], at: usize, _body: usize) -> Option<Range<usize>> {
+    let before = &bytes[at.saturating_sub(WINDOW)..at];
+    let password = after_last(before, |byte| {
+        matches!(byte, b':' | b'/' | b'"' | b'\'' | b' ' | b'\n')
+    });
+    let start = at - password.len();
+    let separated = start > 0 && matches!(bytes[start - 1], b':' | b'/');
+    (separated && password.len() >= 4 && !is_placeholder(password)).then_some(start..at)
+}
+
+/// `host:port:database:user:password`, a line of a `.pgpass` file.
+fn pgpass(bytes: &[u8], at: usize, _body: usize) -> Option<Range<usize>> {
+    let before = &bytes[at.saturating_sub(WINDOW)..at];
+    let line = after_last(before, |byte| {
+        byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'')
+    });
+    let from = at - line.len();
+    let end = run_max(bytes, from, 2 * WINDOW, |byte| {
+        byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'')
+    });
+    let fields = bytes[from..end]
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b':');
+    let fourth = fields.map(|(at, _)| from + at + 1).nth(3)?;
+    if contains(&bytes[from..fourth], "::") {
+        return None;
+    }
+    (end - fourth >= 4 && !is_placeholder(&bytes[fourth..end])).then_some(fourth..end)
+}
+
+/// The last column of a file of cookies: `domain TRUE / TRUE time name value`.
+fn cookie_file(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
+    let time = run_max(bytes, body, 12, |byte| byte.is_ascii_digit());
+    let name = run_max(bytes, time, 64, |byte| byte != b'\n' && byte != b' ');
+    let columns = &bytes[time..name];
+    let value = columns.iter().rposition(|&byte| byte == b'\t')? + time + 1;
+    let secret = time > body && columns[0] == b'\t' && value > time + 1 && name - value >= 8;
+    secret.then(|| value..run(bytes, value, |byte| byte.is_ascii_graphic()))
+}
+
+/// `login: user / password`.
+fn pair(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
+    let line = run_max(bytes, body, 96, |byte| {
+        byte != b'\n' && !b"(){};<>\"".contains(&byte)
+    });
+    let slash = bytes[body..line]
+        .iter()
+        .position(|byte| matches!(byte, b'/' | b','))?;
+    let start = run_max(bytes, body + slash + 1, 4, |byte| byte == b' ');
+    let end = end_of_value(bytes, start, ValueEnding::Space, WINDOW);
+    let is_word =
+        begins_a_word(bytes, at) && !bytes.get(body).is_some_and(u8::is_ascii_alphanumeric);
+    (is_word && labels::is_password_word(&bytes[start..end])).then_some(start..end)
+}
+
+/// Lines with one short code each.
+fn codes(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
+    let start = (run_max(bytes, body, 40, |byte| byte != b'\n') + 1).min(bytes.len());
+    let mut end = start;
+    loop {
+        let code = run_max(bytes, end, 8, |byte| {
+            b" \t-*.)".contains(&byte) || byte.is_ascii_digit() && bytes.get(end + 1) == Some(&b'.')
+        });
+        let close = run_max(bytes, code, 40, |byte| is_token_byte(byte) || byte == b' ');
+        let is_code = close - code >= 6 && bytes[code..close].iter().any(u8::is_ascii_digit);
+        if !is_code
+            || bytes
+                .get(close)
+                .is_some_and(|&byte| byte != b'\n' && byte != b'\r')
+        {
+            break;
+        }
+        end = run_max(bytes, close, 2, |byte| matches!(byte, b'\r' | b'\n'));
+    }
+    (end > start + 12).then(|| start..end.min(bytes.len()))
+}
+
+/// The further lines of a value, each a random word: a folded text in YAML, a continued command.
+fn continued(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
+    let (mut start, mut end) = (None, body);
+    loop {
+        let line = run_max(bytes, end, 64, |byte| byte.is_ascii_whitespace());
+        let close = run(bytes, line, |byte| {
+            is_token_byte(byte) || is_base64_byte(byte)
+        });
+        let whole = bytes
+            .get(close)
+            .is_none_or(|byte| matches!(byte, b'\n' | b'\r' | b'"' | b'\''));
+        let indented = line > end || end == body && bytes[body - 1] == b'\n';
+        if !indented || !whole || close - line < 16 || !is_scrambled(&bytes[line..close]) {
+            break;
+        }
+        start.get_or_insert(line);
+        end = close;
+    }
+    start.map(|start| start..end)
+}
 
 /// The password after an option: the program decides which options have one.
 fn client_option(bytes: &[u8], at: usize, _body: usize) -> Option<Range<usize>> {
@@ -341,15 +543,18 @@ fn client_option(bytes: &[u8], at: usize, _body: usize) -> Option<Range<usize>> 
         matches!(byte, b'\n' | b'|' | b';' | b'&' | b'`' | b'(')
     });
     let option_start = at + 1;
-    let option =
-        &bytes[option_start..run_max(bytes, option_start, 32, |byte| !byte.is_ascii_whitespace())];
-    let words = || {
-        command
-            .split(|byte| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'/' | b'$'))
-    };
+    let in_list = matches!(bytes[at], b'"' | b'\'');
+    let option = &bytes[option_start..run_max(bytes, option_start, 32, |byte| {
+        !byte.is_ascii_whitespace() && !(in_list && byte == bytes[at])
+    })];
+    let words = || command.split(|byte| byte.is_ascii_whitespace() || b"\"'/$,[\\".contains(byte));
     let runs = |list: &str| {
         words().any(|word| {
-            std::str::from_utf8(word).is_ok_and(|word| word.len() > 1 && is_in(list, word))
+            std::str::from_utf8(word).is_ok_and(|word| {
+                // The sign of a diff may stand before the first word.
+                let word = word.trim_start_matches(['+', '-']);
+                word.len() > 1 && is_in(list, word)
+            })
         })
     };
     for client in CLIENTS {
@@ -364,12 +569,12 @@ fn client_option(bytes: &[u8], at: usize, _body: usize) -> Option<Range<usize>> 
             continue;
         }
         let option_end = option_start + name.trim_end_matches('+').len();
-        let gap = run_max(
-            bytes,
-            option_end,
-            if name.ends_with('+') { 0 } else { 4 },
-            |byte| matches!(byte, b' ' | b'='),
-        );
+        let option_end =
+            option_end + usize::from(in_list && bytes.get(option_end) == Some(&bytes[at]));
+        let gap_max = if name.ends_with('+') { 0 } else { 4 };
+        let gap = run_max(bytes, option_end, gap_max, |byte| {
+            matches!(byte, b' ' | b'=') || in_list && byte == b','
+        });
         let (start, ending) = opening_quote(bytes, gap).unwrap_or((gap, ValueEnding::Space));
         let value = &bytes[start..end_of_value(bytes, start, ending, WINDOW)];
         let skipped = match client.after {

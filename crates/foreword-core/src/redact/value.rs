@@ -94,7 +94,7 @@ impl ValueRedactor {
 
     /// Redacts an array as one text, if each item is a text or has one under `text`.
     fn as_one_text(&mut self, items: &mut [Value]) -> bool {
-        if items.len() < 2 {
+        if items.is_empty() {
             return false;
         }
         let mut parts = Vec::with_capacity(items.len());

@@ -9,6 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::db::{self, OpenError, foreign};
+use crate::files;
 use crate::model::Millis;
 use crate::safety::salvage;
 use crate::store::{self, Store};
@@ -108,6 +109,10 @@ pub fn newest_good(backups: &Path, now: Millis) -> io::Result<Option<Backup>> {
 /// Whether all tables of a memory are there and can be read. What else is there does not matter: only
 /// rows are taken from a backup.
 pub fn is_good(backup: &Path) -> bool {
+    // SQLite would wait for a pipe.
+    if files::open(backup).is_err() {
+        return false;
+    }
     let source = foreign::open_source(backup, store::MIGRATIONS);
     source.is_ok_and(|source| salvage::is_whole(&source, store::MIGRATIONS).unwrap_or(false))
 }

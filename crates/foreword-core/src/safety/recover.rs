@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::db::{self, Migration, OpenError, Rows as _, foreign};
 use crate::fault;
+use crate::files;
 use crate::model::Millis;
 use crate::queue::{self, Queue};
 use crate::safety::backup::{self, Backup};
@@ -150,7 +151,7 @@ fn mend_header(wreck: &Path, sound: &Path) -> io::Result<()> {
     if pages == 0 || wreck.read_exact_at(&mut header, 0).is_err() || db::is_header(&header) {
         return Ok(());
     }
-    std::fs::File::open(sound)?.read_exact_at(&mut header, 0)?;
+    files::open(sound)?.0.read_exact_at(&mut header, 0)?;
     let pages = u32::try_from(pages).unwrap_or(u32::MAX);
     header[28..32].copy_from_slice(&pages.to_be_bytes());
     // An empty list of free pages.
@@ -337,7 +338,7 @@ fn unreleased_record(dir: &Path) -> PathBuf {
 
 /// The files that were set aside in a data directory and still exist; none if there are none.
 pub fn unreleased_aside(dir: &Path) -> Option<SetAside> {
-    let json = std::fs::read(unreleased_record(dir)).ok()?;
+    let json = files::read(&unreleased_record(dir), files::SMALL_MAX).ok()?;
     let mut aside: SetAside = serde_json::from_slice(&json).ok()?;
     aside.files.retain(|file| file.exists());
     (!aside.files.is_empty()).then_some(aside)

@@ -31,7 +31,11 @@ const ITEMS: [&str; 4] = [
     "select id, 'note' as kind, id as session_id, null as prompt_id, null as type, title,
             iif(exists (select 1 from sessions k where k.host_session_id = notes.session) or session is null,
                 '', 'came with the project: ') || context as subtitle,
-            null as branch, null as origin, null as superseded_by, null as retracted, at
+            null as branch,
+            -- Somebody else's words.
+            iif(exists (select 1 from sessions k where k.host_session_id = notes.session) or session is null,
+                null, 'read') as origin,
+            null as superseded_by, null as retracted, at
      from notes",
 ];
 
@@ -186,7 +190,7 @@ fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
         } else {
             text::title(&title)
         },
-        subtitle: text::one_line(text::first_sentence(&subtitle)),
+        subtitle: text::flat(text::first_sentence(&subtitle)),
         project: row.get("project")?,
         session: row.get("session")?,
         at,

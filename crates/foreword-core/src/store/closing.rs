@@ -12,7 +12,7 @@ use super::prompts::upsert_summary;
 use super::sessions::{HostSession, SessionRow, set_digest};
 use super::{SILENCE, Store, json};
 use crate::db::Rows as _;
-use crate::model::{Millis, ObservationType, Provenance, SessionDigest, Summary};
+use crate::model::{Millis, ObservationType, Origin, Provenance, SessionDigest, Summary};
 use crate::text::normalised;
 
 /// The newest observations of the session that a model is shown.
@@ -256,21 +256,31 @@ fn mark(tx: &Transaction<'_>, ended: &ShownSession, closing: &Closing) -> rusqli
     }
     for (old, new) in closing.merged.iter().filter(both_shown) {
         if supersede(tx, *old, *new)? {
-            let facts = |id: &i64| all().find(|it| it.id == *id).map(|it| it.facts.clone());
-            let mut merged = facts(new).unwrap_or_default();
-            for fact in facts(old).unwrap_or_default() {
-                let is_known = merged.iter().any(|it| normalised(it) == normalised(&fact));
-                if !is_known && merged.len() < FACTS_MAX {
-                    merged.push(fact);
+            let mut merged = facts(tx, *new)?;
+            for (fact, origin) in facts(tx, *old)? {
+                let is_known = |(it, _): &(String, Origin)| normalised(it) == normalised(&fact);
+                if !merged.iter().any(is_known) && merged.len() < FACTS_MAX {
+                    merged.push((fact, origin));
                 }
             }
+            let (facts, origins): (Vec<String>, Vec<Origin>) = merged.into_iter().unzip();
             tx.execute(
-                "update observations set facts = :facts where id = :id",
-                named_params! {":facts": json(&merged)?, ":id": new},
+                "update observations set facts = :facts, fact_origins = :origins where id = :id",
+                named_params! {":facts": json(&facts)?, ":origins": json(&origins)?, ":id": new},
             )?;
         }
     }
     Ok(())
+}
+
+/// The facts of an observation, each with whose words it is.
+fn facts(tx: &Transaction<'_>, id: i64) -> rusqlite::Result<Vec<(String, Origin)>> {
+    let (facts, mut origins, origin): (Vec<String>, Vec<Origin>, Origin) = tx.one(
+        "select facts, fact_origins, origin from observations where id = :id",
+        named_params! {":id": id},
+    )?;
+    origins.resize(facts.len(), origin);
+    Ok(facts.into_iter().zip(origins).collect())
 }
 
 /// Marks an observation as wrong, unless it has the user's words.

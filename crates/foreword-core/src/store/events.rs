@@ -53,6 +53,18 @@ pub struct RecentTurns {
     pub outlines: HashSet<Option<String>>,
 }
 
+/// A change that an earlier session made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EarlierChange {
+    pub id: i64,
+    pub title: String,
+    /// The events that the observation names as its sources.
+    pub turn: Turn,
+}
+
+/// A session is compared with at most this many earlier changes.
+const EARLIER_CHANGES: usize = 16;
+
 impl Store {
     /// The turns that these new events of one session belong to, and those shortly
     /// before them, in order of time. An earlier turn that lacks some of its events is left out,
@@ -129,6 +141,58 @@ impl Store {
                 Ok(Turn { prompt_id, events })
             })
             .collect()
+    }
+
+    /// The newest changes that other sessions of the project made before this event, that touched one of
+    /// these files or have one of these titles, and that still hold.
+    pub fn earlier_changes(
+        &self,
+        event: &Event,
+        files: &[String],
+        titles: &[String],
+    ) -> rusqlite::Result<Vec<EarlierChange>> {
+        let found: Vec<(i64, String, String)> = self.connection.all(
+            "select o.id, o.title, o.events
+             from observations o
+             join sessions s on s.id = o.session_id
+             where o.project_id = (select project_id from project_keys where key = :project)
+               and o.type <> 'discovery'
+               and o.superseded_by is null
+               and o.retracted is null
+               and s.host_session_id <> :session
+               and o.at < :at
+               and (o.title in (select value from json_each(:titles))
+                    or exists (
+                        select 1
+                        from observation_files f
+                        where f.observation_id = o.id
+                          and f.role = 'modified'
+                          and f.path in (select value from json_each(:files))
+                    ))
+             order by o.id desc
+             limit :max",
+            named_params! {
+                ":project": event.project,
+                ":session": event.host_session_id,
+                ":at": event.at,
+                ":files": json(&files)?,
+                ":titles": json(&titles)?,
+                ":max": EARLIER_CHANGES,
+            },
+        )?;
+        let with_events = |(id, title, events): (i64, String, String)| {
+            let events: Vec<(Event,)> = self.connection.all(
+                "select event from events where id in (select value from json_each(:events)) order by at, id",
+                named_params! {":events": events},
+            )?;
+            let events = events.into_iter().map(|(event,)| event).collect();
+            let turn = Turn {
+                prompt_id: None,
+                events,
+            };
+            Ok(EarlierChange { id, title, turn })
+        };
+        found.into_iter().map(with_events).collect()
     }
 
     /// Whether an event was processed before: recognised by its id (after a crash between the

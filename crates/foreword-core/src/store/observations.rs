@@ -101,10 +101,10 @@ fn known(
     let files: BTreeSet<_> = files.map(|it| (&it.path, it.role.as_str())).collect();
     let known: Option<(i64, bool, bool)> = tx.first(
         "select id, type = :type and title = :title as same_title,
-                (prompt_id, subtitle, facts, narrative, concepts, origin, provider, model,
-                 prompt_version, events, at)
-                is (:prompt, :subtitle, :facts, :narrative, :concepts, :origin, :provider, :model,
-                    :prompt_version, :events, :at)
+                (prompt_id, subtitle, facts, fact_origins, narrative, concepts, origin, provider,
+                 model, prompt_version, events, at)
+                is (:prompt, :subtitle, :facts, :fact_origins, :narrative, :concepts, :origin,
+                    :provider, :model, :prompt_version, :events, :at)
                 and retracted is coalesce(:retracted, retracted)
                 and (select json_group_array(json_array(path, role) order by path, role)
                      from observation_files
@@ -120,6 +120,7 @@ fn known(
         ":prompt": prompt,
         ":subtitle": observation.subtitle,
         ":facts": json(&observation.facts)?,
+        ":fact_origins": json(&observation.fact_origins)?,
         ":narrative": observation.narrative,
         ":concepts": json(&observation.concepts)?,
         ":origin": observation.origin,
@@ -339,14 +340,17 @@ pub(super) fn upsert_observation(
         .find(|event| observation.events.contains(&event.id));
     tx.run(
         r#"insert into observations
-               (id, session_id, project_id, prompt_id, seed, type, title, subtitle, facts, narrative, concepts,
+               (id, session_id, project_id, prompt_id, seed, type, title, subtitle, facts, fact_origins,
+                narrative, concepts,
                 origin, agent_id, branch, "commit", provider, model, prompt_version, events, at, retracted)
            values
-               (:id, :session, :project, :prompt, :seed, :type, :title, :subtitle, :facts, :narrative, :concepts,
+               (:id, :session, :project, :prompt, :seed, :type, :title, :subtitle, :facts, :fact_origins,
+                :narrative, :concepts,
                 :origin, :agent_id, :branch, :commit, :provider, :model, :prompt_version, :events, :at, :retracted)
            on conflict (id) do update
            set prompt_id = excluded.prompt_id, type = excluded.type, title = excluded.title,
-               subtitle = excluded.subtitle, facts = excluded.facts, narrative = excluded.narrative,
+               subtitle = excluded.subtitle, facts = excluded.facts, fact_origins = excluded.fact_origins,
+               narrative = excluded.narrative,
                concepts = excluded.concepts, origin = excluded.origin, agent_id = excluded.agent_id,
                branch = excluded.branch, "commit" = excluded."commit", provider = excluded.provider,
                model = excluded.model, prompt_version = excluded.prompt_version, events = excluded.events,
@@ -363,6 +367,7 @@ pub(super) fn upsert_observation(
         ":title": observation.title,
         ":subtitle": observation.subtitle,
         ":facts": json(&observation.facts)?,
+        ":fact_origins": json(&observation.fact_origins)?,
         ":narrative": observation.narrative,
         ":concepts": json(&observation.concepts)?,
         ":origin": observation.origin,
@@ -409,7 +414,7 @@ pub(super) fn upsert_observation(
 
 impl Store {
     pub(super) fn observation(&self, id: i64) -> rusqlite::Result<ObservationItem> {
-        self.connection.one(
+        let mut item: ObservationItem = self.connection.one(
             "select o.*,
                     1 + (select count(*) from repeats where observation_id = o.id) as times,
                     (select json_group_array(path order by path) from observation_files
@@ -421,7 +426,9 @@ impl Store {
              from observations o
              where o.id = :id",
             named_params! {":id": id},
-        )
+        )?;
+        item.fact_origins.resize(item.facts.len(), item.origin);
+        Ok(item)
     }
 }
 

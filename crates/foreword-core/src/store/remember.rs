@@ -21,6 +21,7 @@ use super::observations::keep_observation;
 use super::sessions::{HostSession, SessionRow, upsert_project};
 use super::{Store, json};
 use crate::db::{self, Rows as _};
+use crate::files;
 use crate::model::{Derived, Millis, Observation, ObservationType, Origin, Provenance, Turn};
 use crate::text;
 
@@ -189,9 +190,12 @@ fn note_forgotten(memory: &Connection, at: Millis) -> rusqlite::Result<()> {
     written.map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
+/// The most that is read of the file of forgotten sessions; an entry has about 100 bytes.
+const FORGOTTEN_MAX: u64 = 256 << 20;
+
 /// Adds the entries of the file beside the memory at `path` that the memory lacks.
 pub(crate) fn recall_forgotten(memory: &Connection, path: &Path) -> rusqlite::Result<()> {
-    let Ok(text) = std::fs::read_to_string(db::beside(path, ".forgotten")) else {
+    let Ok(text) = files::read_text(&db::beside(path, ".forgotten"), FORGOTTEN_MAX) else {
         return Ok(());
     };
     let lines = text.lines();

@@ -15,5 +15,6 @@ mod payloads;
 mod queue;
 mod recover;
 mod search;
+mod secrets;
 mod store;
 mod transcript;

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use foreword_core::model::{Millis, Provenance};
+use foreword_core::model::{Event, Millis, Provenance};
 use foreword_core::redact;
 use foreword_core::store::ledger::Entry;
 use foreword_core::store::{Closing, ShownObservation, ShownSession, ShownTurn, Store};
@@ -68,6 +68,9 @@ impl Compressor {
         let read = |call: &ModelCall| read(call, &judge);
         let asked = self.ask(store, &entry, &question_text, &pause, read).await;
         let (closing, provenance) = asked?;
+        let events = store.whole_turns(&ended.session, None)?.events;
+        let events: Vec<&Event> = events.iter().collect();
+        let closing = closing.and_then(|it| without_copied(it, &events));
         Ok(closing.map(|closing| (closing, provenance)))
     }
 }
@@ -171,6 +174,25 @@ fn read(call: &ModelCall, judge: &Judge) -> Result<Option<Closing>, Failure> {
         }
     }
     Ok(Some(closing))
+}
+
+/// An answer without words that were merely read. None if they are its title: then what was derived
+/// without a model stays.
+fn without_copied(mut closing: Closing, events: &[&Event]) -> Option<Closing> {
+    let clean = |text: &mut String| *text = repair::without_copied(text, events);
+    let digest = &mut closing.digest;
+    let lists = digest.open.iter_mut().chain(&mut digest.given_up);
+    lists
+        .chain([&mut digest.title, &mut digest.subtitle])
+        .for_each(clean);
+    digest.open.retain(|it| !it.is_empty());
+    digest.given_up.retain(|it| !it.is_empty());
+    if let Some(summary) = &mut closing.summary {
+        [&mut summary.completed, &mut summary.next_steps]
+            .into_iter()
+            .for_each(clean);
+    }
+    (!closing.digest.title.is_empty()).then_some(closing)
 }
 
 /// The two numbers of `#12 by #15` or `#12 into #15`.

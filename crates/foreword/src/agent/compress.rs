@@ -300,14 +300,14 @@ fn marks(
 
 /// The failure of an answer whose blocks cannot be used.
 pub(super) fn unusable(answer: &str, why: &str) -> Failure {
-    let quote = text::shorten(&text::one_line(answer), 120).into_owned();
+    let quote = text::shorten(&text::flat(answer), 120).into_owned();
     let why = format!("the answer cannot be used, because {why}: {quote}");
     Failure::new(FailureKind::Schema, why)
 }
 
 /// Why nothing could be read of an answer.
 pub(super) fn unreadable(answer: &str, reply: &Reply) -> Failure {
-    let quote = text::shorten(&text::one_line(answer), 120).into_owned();
+    let quote = text::shorten(&text::flat(answer), 120).into_owned();
     let (kind, why) = if !reply.observations.is_empty() || reply.summary.is_some() {
         (
             FailureKind::Schema,

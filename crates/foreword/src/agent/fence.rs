@@ -1,5 +1,7 @@
 //! The fence around recorded text in a question: `<data ID>` and `</data ID>`. The id is random, so that
-//! recorded text cannot contain the fence's end. `prompts/init.md` tells the model what a fence means.
+//! recorded text cannot contain the fence's end; hidden characters in it are shown as marks. `prompts/init.md` tells the model what a fence means.
+
+use foreword_core::text::with_marks;
 
 /// The fence of one question.
 pub struct Fence(String);
@@ -15,7 +17,7 @@ impl Fence {
         let Fence(id) = self;
         match text.trim() {
             "" => "none".to_owned(),
-            text => format!("<data {id}>\n{text}\n</data {id}>"),
+            text => format!("<data {id}>\n{}\n</data {id}>", with_marks(text)),
         }
     }
 }

@@ -5,6 +5,8 @@
 
 use std::path::Path;
 
+use foreword_core::files::{self, ReadError, SMALL_MAX};
+
 /// The version of the prompts, stored with everything that models wrote. It goes up with each
 /// change that affects the answers.
 const VERSION: &str = "2";
@@ -46,8 +48,8 @@ impl Prompts {
         let mut theirs = String::new();
         let texts = OURS.map(|(name, ours)| {
             let path = folder.join(format!("{name}.md"));
-            let why = match std::fs::read_to_string(&path) {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let why = match files::read_text(&path, SMALL_MAX) {
+                Err(ReadError::Missing) => {
                     return (name, ours.to_owned());
                 }
                 Err(error) => error.to_string(),

@@ -129,7 +129,7 @@ impl Failure {
     pub fn new(kind: FailureKind, text: impl Into<String>) -> Failure {
         Failure {
             kind,
-            text: foreword_core::text::one_line(&text.into()),
+            text: foreword_core::text::flat(&text.into()),
             retry_at: None,
             partial: None,
         }

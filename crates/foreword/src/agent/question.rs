@@ -365,7 +365,7 @@ fn without_uuids(text: &str) -> Cow<'_, str> {
 fn known(subject: &QuestionSubject<'_>) -> String {
     let digest = subject.digest;
     let short = |text: &str, max: usize| {
-        let line = text::one_line(&without_uuids(text));
+        let line = text::flat(&without_uuids(text));
         text::shorten(&line, max).into_owned()
     };
     let mut lines = Vec::new();
@@ -434,9 +434,9 @@ pub fn listed(shown: &ShownObservation, facts: usize) -> String {
     let ShownObservation {
         id, kind, title, ..
     } = shown;
-    let mut lines = format!("#{id} {kind}: {}", text::one_line(title));
+    let mut lines = format!("#{id} {kind}: {}", text::flat(title));
     for fact in shown.facts.iter().take(facts) {
-        let fact = text::one_line(fact);
+        let fact = text::flat(fact);
         lines.push_str(&format!("\n  - {}", text::shorten(&fact, FACT_MAX)));
     }
     lines

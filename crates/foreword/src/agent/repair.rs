@@ -14,8 +14,9 @@ use foreword_core::host::{self, ToolKind};
 use foreword_core::model::{
     Event, EventKind, Observation, ObservationType, Origin, SessionDigest, Summary,
 };
-use foreword_core::text::{self, one_line, shorten};
+use foreword_core::text::{self, flat, shorten};
 
+use super::origin::{self, Copied};
 use super::question::is_tool;
 use super::reply::{ReplyBlock, numbers, without_bullet};
 
@@ -49,17 +50,22 @@ pub fn observation(found: &ReplyBlock, events: &[&Event], seed: String) -> Optio
     let facts = facts(&found.list(&["facts"], "fact"));
     let narrative = found.verbatim(&["narrative", "text"]);
     let other_texts = [&subtitle, &narrative].into_iter().chain(&facts);
-    let cited = cited(&numbers(&found.verbatim(&["events"])), events);
+    let (cited, is_exact) = cited(&numbers(&found.verbatim(&["events"])), events);
+    let title = title(&found.short(&["title"]), other_texts)?;
+    let origins = Origins::of(&cited, is_exact, events, facts.iter().chain([&title]));
+    let fact_origins = facts.iter().map(|it| origins.of_statement(it)).collect();
+    let facts = facts.into_iter().map(|it| origins.quoted(it)).collect();
     Some(Observation {
         seed,
         kind: kind(&found.short(&["type"])),
-        title: title(&found.short(&["title"]), other_texts)?,
-        subtitle: cut::words(&one_line(without_marks(&subtitle)), SUBTITLE_WORDS),
+        origin: origins.of_statement(&title),
+        fact_origins,
+        title,
+        subtitle: cut::words(&flat(without_marks(&subtitle)), SUBTITLE_WORDS),
         narrative: cut::words(&narrative, NARRATIVE_WORDS),
         facts,
         concepts: concepts(&found.list(&["concepts"], "concept")),
         files: files::of_observation(found, events),
-        origin: origin(&cited),
         agent_id: agent_id(&cited),
         events: cited.iter().map(|event| event.id).collect(),
         at: cited.iter().map(|event| event.at).max().unwrap_or_default(),
@@ -69,7 +75,7 @@ pub fn observation(found: &ReplyBlock, events: &[&Event], seed: String) -> Optio
 
 /// The number and the reason of `#12: the run shows that it fails`.
 pub fn retraction(content: &str) -> Option<(i64, String)> {
-    let content = one_line(content);
+    let content = flat(content);
     let rest = content.trim_start_matches('#');
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let id = rest[..digits].parse().ok()?;
@@ -90,8 +96,9 @@ pub fn summary(found: &ReplyBlock, events: &[&Event]) -> Option<Summary> {
         request: field("request"),
         investigated: field("investigated"),
         learned: field("learned"),
-        completed: field("completed"),
-        next_steps: field("next_steps"),
+        // These two are shown without being asked for.
+        completed: without_copied(&field("completed"), events),
+        next_steps: without_copied(&field("next_steps"), events),
         files_read: files(&["files_read"]),
         files_edited: files(&["files_edited", "files_modified"]),
         notes: field("notes"),
@@ -140,7 +147,7 @@ fn kind(field: &str) -> ObservationType {
 
 /// The given title, or else the first sentence of the other texts.
 fn title<'a>(given: &str, others: impl Iterator<Item = &'a String>) -> Option<String> {
-    let given = one_line(without_marks(given));
+    let given = flat(without_marks(given));
     if given.chars().any(char::is_alphanumeric) {
         return Some(shorten(&given, TITLE_CHARACTERS).into_owned());
     }
@@ -157,7 +164,7 @@ fn without_marks(line: &str) -> &str {
 }
 
 fn facts(found: &[String]) -> Vec<String> {
-    let facts = found.iter().map(|fact| one_line(without_bullet(fact)));
+    let facts = found.iter().map(|fact| flat(without_bullet(fact)));
     let facts = once(facts).into_iter().take(FACTS);
     facts
         .map(|fact| cut::sentence(&fact, FACT_CHARACTERS))
@@ -166,7 +173,7 @@ fn facts(found: &[String]) -> Vec<String> {
 
 fn concepts(found: &[String]) -> Vec<String> {
     let concepts = found.iter().map(|concept| {
-        let concept = one_line(without_bullet(concept)).to_lowercase();
+        let concept = flat(without_bullet(concept)).to_lowercase();
         let concept = concept.trim_matches(|c: char| c.is_whitespace() || "#`\"'.;".contains(c));
         shorten(concept, CONCEPT_CHARACTERS).into_owned()
     });
@@ -185,30 +192,119 @@ fn once(items: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 /// The events with these numbers. If there are no numbers, or if no event has one of them: all tool
-/// uses, or all events if none is a tool use.
-fn cited<'a>(numbers: &[u32], events: &[&'a Event]) -> Vec<&'a Event> {
+/// uses, or all events if none is a tool use. Also returns whether the numbers were right.
+fn cited<'a>(numbers: &[u32], events: &[&'a Event]) -> (Vec<&'a Event>, bool) {
     let is_step = |number: &u32| (1..=events.len()).contains(&(*number as usize));
     if !numbers.is_empty() && numbers.iter().all(is_step) {
         let named = (1..).zip(events).filter(|(it, _)| numbers.contains(it));
-        return named.map(|(_, event)| *event).collect();
+        return (named.map(|(_, event)| *event).collect(), true);
     }
     let tool_uses: Vec<&Event> = events.iter().copied().filter(|it| is_tool(it)).collect();
     if tool_uses.is_empty() {
-        events.to_vec()
+        (events.to_vec(), false)
     } else {
-        tool_uses
+        (tool_uses, false)
     }
 }
 
-/// The least trusted origin of the events: an observation that rests on a web page is not trusted
-/// like the user's prompt.
-fn origin(events: &[&Event]) -> Origin {
-    let origins = events.iter().map(|event| match host::tool_kind(event) {
-        ToolKind::Read | ToolKind::Web | ToolKind::Search | ToolKind::Mcp => Origin::Read,
-        _ if event.kind == EventKind::Prompt => Origin::User,
+/// Whose words the statements of an observation are.
+struct Origins {
+    /// That of the events it rests on.
+    of_events: Origin,
+    copied: Copied,
+    /// Where the words come from, if the model named one event that read something.
+    place: Option<String>,
+    /// The user's prompts among those events; none if no tool showed somebody else's words, so that
+    /// there is nothing else that the model could have taken for the user's.
+    prompts: Option<String>,
+}
+
+impl Origins {
+    fn of<'a>(
+        cited: &[&Event],
+        is_exact: bool,
+        events: &[&'a Event],
+        statements: impl Iterator<Item = &'a String>,
+    ) -> Origins {
+        let statements = statements.flat_map(|it| origin::sentences(it));
+        let prompts = cited.iter().filter_map(|it| it.payload.prompt.as_deref());
+        let prompts = prompts.collect::<Vec<_>>().join("\n").to_lowercase();
+        let has_read = events.iter().any(|it| is_tool(it));
+        let proves_work = is_exact && cited.iter().any(|it| is_edit(it));
+        let reading = cited.iter().filter(|it| origin::is_reading(it));
+        let reading: Vec<_> = reading.filter(|_| is_exact).collect();
+        Origins {
+            // An edit proves what the agent did, whatever it read before.
+            of_events: match proves_work {
+                true => Origin::Agent,
+                false => of_events(cited),
+            },
+            place: match reading.as_slice() {
+                [event] => Some(origin::place(event)),
+                _ => None,
+            },
+            copied: origin::copied(events.iter().copied(), statements),
+            prompts: has_read.then_some(prompts),
+        }
+    }
+
+    fn of_statement(&self, statement: &str) -> Origin {
+        match (self.of_events, &self.prompts) {
+            _ if self.place_of(statement).is_some() => Origin::Read,
+            (Origin::User, Some(prompts)) if !shares_word(statement, prompts) => Origin::Agent,
+            (origin, _) => origin,
+        }
+    }
+
+    /// Where a sentence of the statement is copied from.
+    fn place_of(&self, statement: &str) -> Option<&String> {
+        let sentences = origin::sentences(statement).into_iter();
+        let mut copies = sentences.filter_map(|it| self.copied.get(it));
+        copies.find(|it| it.is_whole()).map(|it| &it.place)
+    }
+
+    /// A fact as it is stored: words that were merely read as a quotation, if the place is known.
+    fn quoted(&self, fact: String) -> String {
+        let place = self.place_of(&fact).or(self.place.as_ref());
+        match (self.of_statement(&fact), place) {
+            (Origin::Read, Some(place)) => text::quotation(place, &fact),
+            _ => fact,
+        }
+    }
+}
+
+fn is_edit(event: &Event) -> bool {
+    host::tool_kind(event) == ToolKind::Edit
+}
+
+/// Whether a statement has a word of some length, or its beginning, in common with a text in lower case.
+fn shares_word(statement: &str, text: &str) -> bool {
+    let statement = statement.to_lowercase();
+    let words = statement.split(|it: char| !it.is_alphanumeric());
+    let mut words = words.filter(|it| !text::is_stop_word(it) && it.len() >= 3);
+    words.any(|word| {
+        let start: String = word.chars().take(5).collect();
+        text.contains(&start)
+    })
+}
+
+/// The least trusted origin of the events: an observation that rests on a web page is not trusted like
+/// the user's prompt.
+fn of_events(events: &[&Event]) -> Origin {
+    let origins = events.iter().map(|event| match event.kind {
+        _ if origin::is_reading(event) => Origin::Read,
+        EventKind::Prompt => Origin::User,
         _ => Origin::Agent,
     });
     origins.max().unwrap_or(Origin::Agent)
+}
+
+/// A field without the sentences that are copied out of what tools printed.
+pub fn without_copied(field: &str, events: &[&Event]) -> String {
+    let sentences = origin::sentences(field);
+    let copied = origin::copied(events.iter().copied(), sentences.iter().copied());
+    let own = sentences.into_iter().filter(|it| !copied.contains_key(*it));
+    own.collect::<String>().trim().to_owned()
 }
 
 fn agent_id(events: &[&Event]) -> Option<String> {
@@ -225,7 +321,7 @@ fn plain(field: &str) -> String {
         let line = line.trim().trim_start_matches('>');
         let item = without_bullet(line);
         let is_item = item.len() < line.trim().len();
-        let line = one_line(&without_marks(item).replace("**", ""));
+        let line = flat(&without_marks(item).replace("**", ""));
         if line.is_empty() || line.starts_with("```") {
             continue;
         }

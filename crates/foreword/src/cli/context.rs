@@ -57,11 +57,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         root: place.root.as_deref(),
     };
     match index::index(store.as_ref(), &request)? {
-        Some(index) => show::print(
-            args.json.json(),
-            || show::preview_json(Some(&index)),
-            || show::preview(&index),
-        ),
+        Some(index) if args.json.json() => {
+            println!("{}", show::json(&show::preview_json(Some(&index))));
+        }
+        Some(index) => show::preview(&index),
         None => nothing(args, "nothing is remembered yet that it does not know"),
     }
     Ok(())

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
+use foreword_core::files::{self, ReadError};
 use foreword_core::notes::archive::Archive;
 use foreword_core::notes::{Folder, Note};
 use foreword_core::project::Place;
@@ -81,16 +82,35 @@ pub fn confirm(question: &str) -> anyhow::Result<Option<bool>> {
     Ok(Some(matches!(answer.as_str(), "y" | "yes")))
 }
 
+/// The largest draft or archive that is read.
+const INPUT_MAX: u64 = 64 << 20;
+
 /// The text of a file, or of standard input for `-`.
 pub fn input(what: &str, file: &Path) -> anyhow::Result<String> {
-    let mut bytes = Vec::new();
-    let read = if file == Path::new("-") {
-        std::io::stdin().read_to_end(&mut bytes)
+    let bytes = if file == Path::new("-") {
+        let mut bytes = Vec::new();
+        let mut stdin = std::io::stdin().take(INPUT_MAX + 1);
+        let read = stdin.read_to_end(&mut bytes).map_err(ReadError::from);
+        read.and_then(|read| match read as u64 {
+            0..=INPUT_MAX => Ok(bytes),
+            _ => Err(ReadError::TooLarge(INPUT_MAX)),
+        })
     } else {
-        fs::File::open(file).and_then(|mut it| it.read_to_end(&mut bytes))
+        files::read(file, INPUT_MAX)
     };
-    read.with_context(|| file.display().to_string())?;
-    String::from_utf8(bytes).with_context(|| format!("{what} is not UTF-8; nothing was written"))
+    match bytes.and_then(files::text) {
+        Ok(text) => Ok(text),
+        Err(ReadError::NotText) => bail!("{what} is not UTF-8; nothing was written"),
+        Err(ReadError::TooLarge(_)) => {
+            let max = INPUT_MAX >> 20;
+            bail!("{what} is larger than {max} MB; nothing was written")
+        }
+        Err(ReadError::NotRegular) => {
+            let file = file.display();
+            bail!("{file} is not a regular file; to read from a pipe, give `-` and standard input")
+        }
+        Err(error) => Err(error).with_context(|| file.display().to_string()),
+    }
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
@@ -136,7 +156,7 @@ fn list(folder: &Folder, as_json: bool) -> anyhow::Result<()> {
             rows.iter().map(row).collect()
         }
     };
-    show::print(as_json, || json!(rows), words);
+    show::print_recalled(as_json, || json!(rows), words);
     Ok(())
 }
 
@@ -161,6 +181,7 @@ fn export(folder: &Folder, file: &Path) -> anyhow::Result<()> {
         bail!("there are no notes in {}", folder.path.display());
     }
     let text = serde_json::to_string_pretty(&archive)? + "\n";
+    let text = text::visible_json(&text);
     if file == Path::new("-") {
         print!("{text}");
     } else {

@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             Some(store) => store.projects()?,
             None => Vec::new(),
         };
-        show::print(
+        show::print_recalled(
             args.json.json(),
             || json!(projects),
             || show::projects(&projects),

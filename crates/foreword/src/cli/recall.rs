@@ -26,11 +26,15 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let scope = args.scope.as_deref();
     let root = folder_here(scope)?.root;
     let Some(auto) = &args.auto else {
-        let text = recall::recall(&root, scope, home::now())?;
+        let recalled = recall::recall(&root, scope, home::now())?;
         let master = master_name(scope);
         let master = Some(&master).filter(|it| root.join(it).exists());
-        let to_json = || json!({"master": master, "text": text});
-        show::print(args.json.json(), to_json, || text.clone());
+        let to_json = || json!({"master": master, "text": recalled.page()});
+        if !args.json.json() && host::is_agent_here() {
+            recalled.framed().print();
+        } else {
+            show::print(args.json.json(), to_json, || recalled.page());
+        }
         return Ok(());
     };
     let is_on = auto == "on";
@@ -60,8 +64,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         return Ok(());
     }
     file.require_writable()?;
-    let diff = show::diff(&file.target, file.text.as_deref(), Some(&after));
-    print!("{diff}");
+    show::print_diff(&file.target, file.text.as_deref(), Some(&after));
     if after.is_empty() {
         file.remove(&[])?;
     } else {

@@ -26,7 +26,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         None => Vec::new(),
     };
     let waiting = service::waiting(&reader.home);
-    show::print(
+    show::print_recalled(
         args.json.json(),
         || json!(receipts),
         || show::receipts(&receipts) + &show::waiting(waiting),

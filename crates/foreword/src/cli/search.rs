@@ -79,6 +79,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         offset: args.offset,
     };
     let answer = search(&reader, &request)?;
-    print!("{}", show::found(&request, &answer));
+    show::print_recalled(
+        request.format == Format::Json,
+        || show::hits_json(&answer.found.hits),
+        || show::found(&request, &answer),
+    );
     Ok(())
 }

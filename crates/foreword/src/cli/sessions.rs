@@ -42,7 +42,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         found = sessions(&store, &filter, args.limit)?;
     }
     let with_summaries = args.summaries || args.id.is_some();
-    show::print(
+    show::print_recalled(
         args.json.json(),
         || json!(found),
         || show::sessions(&found, with_summaries, filter.spans_projects()),

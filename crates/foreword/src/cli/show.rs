@@ -56,7 +56,7 @@ fn item(reader: &Reader, store: &Store, id: i64, as_json: bool) -> anyhow::Resul
         }
         value
     };
-    show::print(as_json, to_json, || {
+    show::print_recalled(as_json, to_json, || {
         show::item(&item) + &show::same_turn(&turn) + &show::related(&related)
     });
     Ok(())
@@ -81,7 +81,7 @@ fn session(
         value["items"] = show::hits_json(&items);
         value
     };
-    show::print(as_json, to_json, || {
+    show::print_recalled(as_json, to_json, || {
         show::session(&session.id, title.as_ref(), &items)
     });
     Ok(())

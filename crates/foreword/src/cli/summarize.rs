@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         return Ok(());
     }
     let before = summary.before.as_deref();
-    print!("{}", show::diff(name, before, Some(&summary.kept.text)));
+    show::print_diff(name, before, Some(&summary.kept.text));
     let yes = args.yes || args.draft.is_some();
     match may_write("Save?", yes, args.dry_run)? {
         None => eprintln!("Nothing was written; --yes writes it."),

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use super::notes::{folder_here, input, may_write};
 use crate::config::Config;
-use crate::notes::printable;
 use crate::notes::synthesize::{Options, Synthesis};
-use crate::{service, show};
+use crate::{host, service, show};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -43,6 +42,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let draft = args.draft.as_deref().map(|it| input("the draft", it));
     let options = Options {
         only_look: args.dry_run || args.sources,
+        by_agent: host::is_agent_here(),
         full: args.full,
         sections: args.sections.clone(),
         draft: draft.transpose()?,
@@ -51,7 +51,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let synthesis = Synthesis::begin(&home, &config, &folder, options, &say)?;
     if args.sources {
         let nothing = "nothing new to write; `foreword synthesize` shows what else changes, `--sources --full` prints all notes\n";
-        print!("{}", synthesis.sources()?.as_deref().unwrap_or(nothing));
+        match synthesis.sources()? {
+            Some(sources) => sources.print(),
+            None => print!("{nothing}"),
+        }
         return Ok(());
     }
     let proposal = if args.accept {
@@ -60,7 +63,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         synthesis.propose()?
     };
     for remark in &proposal.remarks {
-        println!("{}", printable(remark));
+        println!("{remark}");
     }
     let master = folder.master();
     let master = folder.name(&master);
@@ -70,7 +73,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             return Ok(());
         }
         let old = synthesis.old.as_deref();
-        print!("{}", show::diff(master, old, Some(&proposal.text)));
+        show::print_diff(master, old, Some(&proposal.text));
     }
     match may_write("Write master.md?", args.yes || args.accept, args.dry_run)? {
         Some(true) => {

@@ -41,7 +41,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             }
         },
     };
-    show::print(
+    show::print_recalled(
         args.json.json(),
         || show::hits_json(&hits),
         || show::timeline(&hits, middle),

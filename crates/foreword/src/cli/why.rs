@@ -20,7 +20,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let reader = Reader::here()?;
     let why = why(&reader, args.id, &args.words.join(" "))?;
     let waiting = service::waiting(&reader.home);
-    show::print(
+    show::print_recalled(
         args.json.json(),
         || show::why_json(&why),
         || show::why(&why) + &show::waiting(waiting),

@@ -6,6 +6,7 @@ use crate::home::Home;
 use crate::host::CLIENTS;
 use crate::host::claude_code::environment::{BACK_ENDS, LOGIN};
 use crate::platform;
+use foreword_core::files::{self, SMALL_MAX};
 
 /// The providers by name, in the order of `ROWS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -246,7 +247,7 @@ pub fn is_agent(home: &Home) -> bool {
 
 /// The provider that the user agreed to at `install`.
 pub fn chosen_at_install(home: &Home) -> Option<Name> {
-    let name = std::fs::read_to_string(home.chosen_provider()).ok()?;
+    let name = files::read_text(&home.chosen_provider(), SMALL_MAX).ok()?;
     Name::parse(name.trim())
 }
 
@@ -257,7 +258,9 @@ pub struct ProviderFiles([Option<Vec<u8>>; 2]);
 
 impl ProviderFiles {
     pub fn read(home: &Home) -> ProviderFiles {
-        ProviderFiles([home.config(), home.chosen_provider()].map(|path| std::fs::read(path).ok()))
+        ProviderFiles(
+            [home.config(), home.chosen_provider()].map(|path| files::read(&path, SMALL_MAX).ok()),
+        )
     }
 }
 

@@ -1,5 +1,6 @@
 //! Checks of the provider: whether it can be used, is paused, or has used up its budget.
 
+use foreword_core::files::{self, SMALL_MAX};
 use foreword_core::model::FailureKind;
 use foreword_core::store::Store;
 
@@ -118,7 +119,7 @@ pub fn budget_used_up(exam: &Examination) -> Option<Diagnosis> {
     );
     let variable = format!("FOREWORD_BUDGET_{}", key.to_uppercase());
     let file = exam.home.config();
-    let written = std::fs::read_to_string(&file).unwrap_or_default();
+    let written = files::read_text(&file, SMALL_MAX).unwrap_or_default();
     if std::env::var_os(&variable).is_some() {
         Diagnosis::cured_by(format!("export {variable}={more}"), evidence)
     } else if written.contains("budget") {

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use anyhow::Context as _;
 use foreword_core::db::OpenError;
+use foreword_core::files::{self, SMALL_MAX};
 use foreword_core::model::Millis;
 use foreword_core::queue::{Counts, Queue, Skipped};
 use foreword_core::safety;
@@ -178,7 +179,7 @@ fn off(home: &Home, policy: &ProjectPolicy) -> Vec<String> {
 fn connection() -> anyhow::Result<(&'static Client, Connection, Option<bool>)> {
     let program = std::env::current_exe()?;
     let look = |place: &SettingsPlace| {
-        let settings = std::fs::read_to_string(&place.settings).unwrap_or_default();
+        let settings = files::read_text(&place.settings, SMALL_MAX).unwrap_or_default();
         install::connection(place.client, &settings, &program)
     };
     for client in CLIENTS {

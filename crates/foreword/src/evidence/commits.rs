@@ -29,8 +29,12 @@ pub fn commits(line: &ShellLine<'_>) -> Vec<Commit> {
             let paths = options.iter().filter(|it| *it != ".");
             added.extend(paths.filter_map(|it| line.path(command, it)));
         }
-        if subcommand == "commit" {
-            let message = message(line, command, options);
+        if matches!(subcommand, "commit" | "revert") {
+            // The message of a revert is made by git, which prints its subject.
+            let message = match subcommand {
+                "commit" => message(line, command, options),
+                _ => String::new(),
+            };
             let subject = message.lines().next().unwrap_or_default().trim();
             let is_same = |it: &Commit| subject.is_empty() || it.subject == subject;
             let found = printed.iter().position(is_same).unwrap_or(0);

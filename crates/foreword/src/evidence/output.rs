@@ -1,7 +1,7 @@
 //! Reads what checks print: whether something failed, and the line that tells what. The formats are
 //! those of the tools that the tests name; no line of prose is judged by its words.
 
-use foreword_core::text::{is_unsafe, one_line, shorten};
+use foreword_core::text::{flat, is_unsafe, shorten};
 
 use super::programs::{program, tasks};
 
@@ -191,15 +191,15 @@ pub fn telling(output: &str) -> String {
     };
     let line = line.strip_prefix("E  ").unwrap_or(line);
     let line = line.strip_prefix("Failure/Error:").unwrap_or(line);
-    let mut telling = one_line(line.trim_matches(['=', ' ']));
+    let mut telling = flat(line.trim_matches(['=', ' ']));
     if telling.ends_with(':')
         && let Some(next) = below.first().filter(|it| !has_part(it, FRAMES))
     {
-        telling = format!("{telling} {}", one_line(next));
+        telling = format!("{telling} {}", flat(next));
     }
     for next in below.iter().take(4).filter(|it| is_half_of_a_pair(it)) {
         if !telling.contains(*next) {
-            telling = format!("{telling}, {}", one_line(next));
+            telling = format!("{telling}, {}", flat(next));
         }
     }
     shorten(&telling, TELLING_MAX).into_owned()

@@ -4,7 +4,7 @@
 //! to it. Of the others the output decides, and only for checks: a test, a lint, a build or a type
 //! check. A command of which nothing is known gives no run.
 
-use foreword_core::text::one_line;
+use foreword_core::text::flat;
 
 use super::output::{self, is_shown_by};
 use super::programs::{Kind, is_check, kind};
@@ -133,7 +133,7 @@ pub fn runs(line: &ShellLine<'_>, pipelines: &[Pipeline<'_>]) -> Vec<Run> {
     let runs = pipelines.filter_map(|pipeline| {
         let passed = pipeline.passed?;
         Some(Run {
-            command: one_line(&pipeline.main.text),
+            command: flat(&pipeline.main.text),
             passed,
             check: pipeline.is_check() && (passed || !not_found),
             telling: match passed {

@@ -127,12 +127,16 @@ fn in_time(home: &Home, hook: Hook, event: &Event, show: &ShowSection) -> Option
 /// and not in a subagent, whose reminder the main agent would then miss.
 fn may_be_of_use(event: &Event) -> bool {
     const WORDS_MIN: usize = 3;
+    // A sentence in a language without spaces is one word.
+    const CHARACTERS_MIN: usize = 10;
     if event.agent_id.is_some() {
         return false;
     }
     match event.kind {
         EventKind::Prompt => event.payload.prompt.as_deref().is_some_and(|prompt| {
-            !prompt.starts_with('/') && prompt.split_whitespace().nth(WORDS_MIN - 1).is_some()
+            let has_words = prompt.split_whitespace().nth(WORDS_MIN - 1).is_some();
+            let is_long = prompt.chars().nth(CHARACTERS_MIN - 1).is_some();
+            !prompt.starts_with('/') && (has_words || is_long)
         }),
         kind => kind == EventKind::Receipt && !event.files.is_empty(),
     }

@@ -51,6 +51,7 @@ pub const CLIENT: Client = Client {
     answer_max: 9_500,
     plain_answer,
     session_variable: "CLAUDE_CODE_SESSION_ID",
+    agent_variable: "CLAUDECODE",
     project_variable: "CLAUDE_PROJECT_DIR",
     plugin_variable: "CLAUDE_PLUGIN_ROOT",
     transcripts: all_transcripts,

@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use foreword_core::text::{if_there, shell_word};
+use foreword_core::files::{self, SMALL_MAX};
+use foreword_core::text::shell_word;
 
 use crate::host::InstallScope;
 
@@ -25,7 +26,7 @@ impl SettingsFile {
     pub fn read(path: &Path, scope: InstallScope) -> anyhow::Result<SettingsFile> {
         let path = path.to_owned();
         let target = target(&path)?;
-        let text = if_there(std::fs::read_to_string(&target))
+        let text = files::if_there(files::read_text(&target, SMALL_MAX))
             .with_context(|| format!("could not read {}; nothing was changed", path.display()))?;
         let mode = match scope {
             InstallScope::User => 0o600,
@@ -114,7 +115,7 @@ impl SettingsFile {
 
     /// An error if the file changed since it was read, because the host writes it, too.
     fn require_unchanged(&self) -> anyhow::Result<()> {
-        if std::fs::read_to_string(&self.target).ok() != self.text {
+        if files::read_text(&self.target, SMALL_MAX).ok() != self.text {
             bail!("the file was changed by another program meanwhile; try again");
         }
         Ok(())

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
+use foreword_core::files::{self, SMALL_MAX};
 use reqwest::Url;
 use serde_json::Value;
 
@@ -38,7 +39,7 @@ impl LocalModel {
     /// Appends the settings to config.toml. False if that has a section for them already.
     pub fn choose(&self, home: &Home) -> anyhow::Result<bool> {
         let path = home.config();
-        let before = std::fs::read_to_string(&path).unwrap_or_default();
+        let before = files::read_text(&path, SMALL_MAX).unwrap_or_default();
         if before.lines().any(|line| line.trim() == "[openai]") {
             return Ok(false);
         }

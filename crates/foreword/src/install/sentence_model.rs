@@ -10,6 +10,7 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use anyhow::{Context as _, bail, ensure};
+use foreword_core::files;
 use foreword_core::text::{self, if_there};
 use foreword_embed::{TOKENIZER, WEIGHTS};
 
@@ -123,8 +124,9 @@ fn copy(from: &Path, coming: &Path) -> anyhow::Result<String> {
         );
         // Not `fs::copy`, which would also copy the permissions.
         let copy = |mut from| std::io::copy(&mut from, &mut File::create(coming.join(file.name))?);
-        File::open(&source)
-            .and_then(copy)
+        let opened = files::open(&source).map_err(std::io::Error::from);
+        opened
+            .and_then(|(file, _)| copy(file))
             .with_context(|| format!("could not copy {}", source.display()))?;
     }
     Ok(from.display().to_string())

@@ -1,4 +1,4 @@
-//! Formats the answers of the tools for an agent, as parts that `service/frame.rs` puts together.
+//! Formats the answers of the tools for an agent, as parts that `output` puts together.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use foreword_core::store::Item;
 use foreword_core::text;
 
 use crate::local_time;
-use crate::service::frame::{self, Part, framed};
+use crate::output::{BUDGET, Part, SafeText, framed};
 use crate::service::search::{Format, SearchAnswer, SearchRequest};
 use crate::show;
 
@@ -23,13 +23,14 @@ const OUTCOME_MAX: usize = 90;
 const ALL_PROJECTS: &str = "projects [\"*\"]";
 
 /// The answer to a search.
-pub fn found(request: &SearchRequest, answer: &SearchAnswer) -> String {
+pub fn found(request: &SearchRequest, answer: &SearchAnswer) -> SafeText {
     let with_project = request.filter.spans_projects();
     let hits = &answer.found.hits;
     let parts: Vec<Part> = match request.format {
         Format::Json => return json(hits),
         _ if hits.is_empty() => {
-            return show::no_hits(request, answer, ALL_PROJECTS) + &show::notes(request, answer);
+            let none = show::no_hits(request, answer, ALL_PROJECTS);
+            return SafeText::plain(&(none + &show::notes(request, answer)));
         }
         Format::Sessions | Format::Summaries => {
             let sessions = answer.sessions.iter();
@@ -49,8 +50,9 @@ pub fn found(request: &SearchRequest, answer: &SearchAnswer) -> String {
 }
 
 /// The answer to a timeline whose query found nothing.
-pub fn no_hits(request: &SearchRequest, answer: &SearchAnswer) -> String {
-    show::no_hits(request, answer, ALL_PROJECTS) + &show::ranking(answer)
+pub fn no_hits(request: &SearchRequest, answer: &SearchAnswer) -> SafeText {
+    let none = show::no_hits(request, answer, ALL_PROJECTS);
+    SafeText::plain(&(none + &show::ranking(answer)))
 }
 
 /// `#12 bugfix 2026-11-16 Expiry is compared in UTC`
@@ -91,11 +93,11 @@ fn session(session: &SessionTitle, format: Format, with_project: bool) -> Vec<Pa
 
 /// The hits as JSON, in the form that the commands print, as many as fit. JSON needs no tags around
 /// it: no string in it can end it.
-fn json(hits: &[Hit]) -> String {
-    let mut left = frame::BUDGET;
+fn json(hits: &[Hit]) -> SafeText {
+    let mut left = BUDGET;
     let hits = hits.iter().map(|hit| {
         let hit = &show::hits_json(std::slice::from_ref(hit))[0];
-        show::escaped(text::without_tags(&hit.to_string()))
+        SafeText::json(&hit.to_string()).into_string()
     });
     let hits: Vec<_> = hits
         .take_while(|hit| {
@@ -104,7 +106,7 @@ fn json(hits: &[Hit]) -> String {
             left > 0
         })
         .collect();
-    format!("[{}]\n", hits.join(",\n"))
+    SafeText::json(&format!("[{}]\n", hits.join(",\n")))
 }
 
 /// A line of a timeline; `>` marks the item in its middle.
@@ -118,7 +120,7 @@ pub fn timeline_line(hit: &Hit, middle: i64) -> Part {
 /// An item in full, or only its facts if it is too long for one answer.
 pub fn item(item: &Item, format: Format) -> Part {
     let full = show::item(item);
-    if format == Format::Facts || text::tokens(&full) > frame::BUDGET {
+    if format == Format::Facts || text::tokens(&full) > BUDGET {
         Part::new(item.id, show::facts(item))
     } else {
         Part::new(item.id, full + "\n")

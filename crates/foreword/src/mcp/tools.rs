@@ -11,7 +11,7 @@ use super::arguments::{Forget, Observations, Recall, Remember, Scope, Search, Ti
 use crate::config::provider;
 use crate::host::claude_code::agent_files;
 use crate::notes::recall;
-use crate::service::frame::{Part, framed};
+use crate::output::{Part, SafeText, framed};
 use crate::service::search::{Format, SearchRequest};
 use crate::service::{self, Reader, embed_client};
 use crate::{show, start};
@@ -32,7 +32,7 @@ fn store_to_write() -> anyhow::Result<Store> {
     Ok(Store::open(&home.memory(), &home.backups())?)
 }
 
-pub fn search(reader: &Reader, arguments: &Search) -> anyhow::Result<String> {
+pub fn search(reader: &Reader, arguments: &Search) -> anyhow::Result<SafeText> {
     let request = arguments.request(reader)?;
     let answer = service::search::search(reader, &request)?;
     Ok(answer::found(&request, &answer))
@@ -41,7 +41,7 @@ pub fn search(reader: &Reader, arguments: &Search) -> anyhow::Result<String> {
 /// The most ids in one call.
 const IDS_MAX: usize = 50;
 
-pub fn get_observations(reader: &Reader, arguments: &Observations) -> anyhow::Result<String> {
+pub fn get_observations(reader: &Reader, arguments: &Observations) -> anyhow::Result<SafeText> {
     check_ids(&arguments.ids)?;
     let store = reader.memory()?;
     let (items, missing) = reader.items(&store, arguments.ids.iter().copied())?;
@@ -61,7 +61,7 @@ fn check_ids(ids: &[i64]) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub fn timeline(reader: &Reader, arguments: &Timeline) -> anyhow::Result<String> {
+pub fn timeline(reader: &Reader, arguments: &Timeline) -> anyhow::Result<SafeText> {
     let mut note = String::new();
     let id = match (arguments.id, &arguments.query) {
         (Some(id), _) => id,
@@ -86,7 +86,7 @@ pub fn timeline(reader: &Reader, arguments: &Timeline) -> anyhow::Result<String>
 /// The longest text to remember, in characters. A document belongs in the repository.
 const TEXT_MAX: usize = 4_000;
 
-pub fn remember(reader: &Reader, arguments: &Remember) -> anyhow::Result<String> {
+pub fn remember(reader: &Reader, arguments: &Remember) -> anyhow::Result<SafeText> {
     let kind = arguments.r#type.unwrap_or(ObservationType::Decision);
     ensure!(
         arguments.scope == Scope::User,
@@ -138,13 +138,13 @@ pub fn remember(reader: &Reader, arguments: &Remember) -> anyhow::Result<String>
     if embed_client::is_installed(&reader.home) {
         start::wake_worker(&reader.home);
     }
-    Ok(match redacted.count {
+    Ok(SafeText::plain(&match redacted.count {
         0 => format!("Remembered as #{id}.\n"),
         count => format!("Remembered as #{id}, without {count} secret or private parts.\n"),
-    })
+    }))
 }
 
-pub fn forget(reader: &Reader, arguments: &Forget) -> anyhow::Result<String> {
+pub fn forget(reader: &Reader, arguments: &Forget) -> anyhow::Result<SafeText> {
     check_ids(&arguments.ids)?;
     let store = reader.memory()?;
     let (items, missing) = reader.items(&store, arguments.ids.iter().copied())?;
@@ -177,18 +177,18 @@ pub fn forget(reader: &Reader, arguments: &Forget) -> anyhow::Result<String> {
     let gone = store_to_write()?.forget(&arguments.ids, reader.now)?;
     // The memory agent's conversations may repeat it; the store has deleted its own part of them.
     agent_files::sweep(&reader.home, &[]);
-    Ok(match gone.as_slice() {
+    Ok(SafeText::plain(&match gone.as_slice() {
         [] => missing,
         gone => {
             let gone = gone.iter().map(|id| format!("#{id}{}", project(*id)));
             let gone: Vec<_> = gone.collect();
             format!("Forgotten: {}.\n{missing}", gone.join(", "))
         }
-    })
+    }))
 }
 
-pub fn recall(reader: &Reader, arguments: &Recall) -> anyhow::Result<String> {
+pub fn recall(reader: &Reader, arguments: &Recall) -> anyhow::Result<SafeText> {
     let root = reader.place.root.as_deref();
     let root = root.context("not a project directory, so there is no master.md")?;
-    recall::recall(root, arguments.scope.as_deref(), reader.now)
+    Ok(recall::recall(root, arguments.scope.as_deref(), reader.now)?.framed())
 }

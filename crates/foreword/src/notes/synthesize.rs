@@ -27,6 +27,7 @@ use crate::config::Config;
 use crate::config::policy::ProjectPolicy;
 use crate::config::provider;
 use crate::home::{self, Home};
+use crate::output::SafeText;
 use crate::platform;
 use crate::service;
 pub use files::Proposal;
@@ -40,6 +41,8 @@ const ARCHIVED_SHOWN: usize = 10;
 pub struct Options {
     /// Write nothing, and take no lock.
     pub only_look: bool,
+    /// An agent runs the command: sources are framed and limited.
+    pub by_agent: bool,
     /// Read all notes again, as if there were no master yet.
     pub full: bool,
     /// Sections other than those that the master has.
@@ -98,7 +101,7 @@ impl<'a> Synthesis<'a> {
             );
         }
         let master = Master::read(old.as_deref().unwrap_or_default());
-        let wanted = options.sections.iter().map(|it| one_line(it));
+        let wanted = options.sections.iter().map(|it| text::flat(it));
         let mut names: Vec<_> = wanted.filter(|it| !it.is_empty()).collect();
         if names.is_empty() {
             names = master.names(&last);
@@ -122,7 +125,7 @@ impl<'a> Synthesis<'a> {
 
     /// The text that an agent writes the master from; none if the master or the waiting proposal
     /// has everything already.
-    pub fn sources(&self) -> anyhow::Result<Option<String>> {
+    pub fn sources(&self) -> anyhow::Result<Option<SafeText>> {
         if self.waiting()?.is_some() || !self.is_new() {
             return Ok(None);
         }

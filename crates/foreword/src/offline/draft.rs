@@ -5,17 +5,63 @@ use std::collections::{HashMap, HashSet};
 use foreword_core::model::{
     EventKind, Millis, Observation, ObservationType, Origin, Summary, TouchedFile,
 };
+use foreword_core::text;
 use uuid::Uuid;
 
-use super::headline::{Title, TitleSource};
+use super::headline::Title;
 use super::lexicon;
 use super::title;
 use super::turn::{LaidDown, TurnReading};
+use crate::agent::origin::{self, Copied};
 
 /// The most events that an observation names as its source.
 const EVENTS_MAX: usize = 40;
 const FILES_MAX: usize = 12;
 const CONCEPTS_MAX: usize = 5;
+
+/// A statement, and whose words it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    pub text: String,
+    pub origin: Origin,
+}
+
+impl Fact {
+    pub fn new(text: String, origin: Origin) -> Fact {
+        Fact { text, origin }
+    }
+
+    /// A statement of the agent as facts: its own sentences, and those that it copied as a quotation.
+    pub fn parted(statement: &str, copied: &Copied) -> Vec<Fact> {
+        let (mut own, mut read) = (String::new(), String::new());
+        let mut place = "";
+        for sentence in origin::sentences(statement) {
+            match copied.get(sentence).filter(|it| it.is_whole()) {
+                Some(copy) => {
+                    read += sentence;
+                    place = &copy.place;
+                }
+                None => own += sentence,
+            }
+        }
+        let mut facts = vec![Fact::new(own.trim().to_owned(), Origin::Agent)];
+        facts.retain(|it| !it.text.is_empty());
+        if !read.is_empty() {
+            facts.push(Fact::new(text::quotation(place, read.trim()), Origin::Read));
+        }
+        facts
+    }
+
+    pub fn is_by_user(&self) -> bool {
+        self.origin == Origin::User
+    }
+}
+
+/// The texts of facts as one.
+pub fn joined(facts: &[Fact]) -> String {
+    let texts: Vec<&str> = facts.iter().map(|it| it.text.as_str()).collect();
+    texts.join(" ")
+}
 
 /// An observation while the session is still being folded.
 pub struct Draft {
@@ -23,7 +69,7 @@ pub struct Draft {
     pub seed: String,
     pub kind: ObservationType,
     pub title: Title,
-    pub facts: Vec<String>,
+    pub facts: Vec<Fact>,
     /// Sentences that were too much for the facts.
     pub rest: Vec<String>,
     /// Hash and subject of each.
@@ -47,28 +93,29 @@ pub fn observation(
     let mut facts = draft.facts;
     let title = lexicon::stems(&draft.title.text);
     facts.retain(|it| {
-        let stems = lexicon::stems(it);
+        let stems = lexicon::stems(&it.text);
         stems.difference(&title).count() >= 3 && lexicon::overlap(&stems, &title) < 0.8
     });
     let short = facts
         .iter()
         .take(3)
-        .position(|it| lexicon::words(it) <= 24 && !it.starts_with("The user"));
+        .position(|it| lexicon::words(&it.text) <= 24 && it.origin == Origin::Agent);
     let subtitle = match short {
-        Some(short) if facts.len() > 3 => facts.remove(short),
+        Some(short) if facts.len() > 3 => facts.remove(short).text,
         _ => String::new(),
     };
     let commits = draft.commits.iter().map(|(hash, subject)| {
         let (_, subject) = title::conventional(subject);
         let is_said = lexicon::overlap(&lexicon::stems(&subject), &title) > 0.6;
-        match is_said {
+        match is_said || subject.is_empty() {
             true => hash.clone(),
             false => format!("{hash} (“{}”)", title::clip(&subject, 14)),
         }
     });
     let commits: Vec<String> = commits.collect();
     if !commits.is_empty() {
-        facts.push(format!("Committed as {}", commits.join(", ")));
+        let committed = format!("Committed as {}", commits.join(", "));
+        facts.push(Fact::new(committed, Origin::Agent));
     }
     let mut narrative = String::new();
     let typed = reading.typed.replace('\n', " ");
@@ -76,17 +123,17 @@ pub fn observation(
         narrative = format!("Asked: “{}” ", title::clip(&typed, 40));
     }
     narrative.push_str(&title::clip(&draft.rest.join(" "), 150));
+    let (facts, fact_origins): (Vec<String>, Vec<Origin>) =
+        facts.into_iter().map(|it| (it.text, it.origin)).unzip();
     let concepts = concepts(&draft.title.text, &facts, &draft.files, nouns);
-    let origin = match draft.title.source {
-        TitleSource::Request | TitleSource::Chosen => Origin::User,
-        _ => Origin::Agent,
-    };
+    let origin = draft.title.origin();
     let mut files = draft.files;
     files.truncate(FILES_MAX);
     Observation {
         title: draft.title.text,
         subtitle,
         facts,
+        fact_origins,
         narrative: narrative.trim().to_owned(),
         concepts,
         files,
@@ -151,7 +198,9 @@ pub fn summary(reading: &TurnReading<'_>, observations: &[Observation]) -> Optio
                 ObservationType::Decision | ObservationType::Discovery
             )
         };
-        let of_kind = observations.iter().filter(|it| is_work(it) == work);
+        let is_said = |it: &&Observation| it.origin != Origin::Read;
+        let of_kind = observations.iter().filter(is_said);
+        let of_kind = of_kind.filter(|it| is_work(it) == work);
         let titles: Vec<&str> = of_kind.map(|it| it.title.as_str()).collect();
         titles.join("; ")
     };

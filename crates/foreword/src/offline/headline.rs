@@ -1,10 +1,13 @@
 //! Chooses the title of a turn among what its plan, commits, reply and request offer.
 
+use foreword_core::model::Origin;
+
 use super::lexicon::{self, Stems};
 use super::markdown;
 use super::prose::{self, UnitSource};
 use super::title;
 use super::turn::{TurnReading, telling_commit, without_number};
+use crate::agent::origin::Copy;
 
 /// Taken off the score of a title that only introduces a list.
 const LEAD_IN: f32 = 0.6;
@@ -40,6 +43,19 @@ pub struct Title {
     pub source: TitleSource,
     /// How far it can be understood alone.
     pub alone: f32,
+    /// Its words are copied out of what a tool printed.
+    pub copied: bool,
+}
+
+impl Title {
+    /// Whose words it is.
+    pub fn origin(&self) -> Origin {
+        match self.source {
+            TitleSource::Request | TitleSource::Chosen => Origin::User,
+            _ if self.copied => Origin::Read,
+            _ => Origin::Agent,
+        }
+    }
 }
 
 /// The best title for this turn that is not a title of the session yet.
@@ -49,28 +65,50 @@ pub fn choose(reading: &TurnReading<'_>, taken: &[Stems]) -> Option<Title> {
         let stems = lexicon::stems(text);
         taken.iter().any(|it| lexicon::likeness(&stems, it) > 0.7)
     };
-    if candidates.iter().any(|(_, text, _)| !is_taken(text)) {
-        candidates.retain(|(_, text, _)| !is_taken(text));
+    // Words that were merely read make no title while there are others.
+    if candidates.iter().any(|it| !it.copied) {
+        candidates.retain(|it| !it.copied);
     }
-    let scored = candidates.into_iter().map(|(source, text, prior)| {
-        let alone = title::alone(&text, &reading.edited, &reading.asked);
-        (
-            prior + alone,
-            Title {
-                text,
-                source,
-                alone,
-            },
-        )
+    if candidates.iter().any(|it| !is_taken(&it.text)) {
+        candidates.retain(|it| !is_taken(&it.text));
+    }
+    let scored = candidates.into_iter().map(|it| {
+        let alone = title::alone(&it.text, &reading.edited, &reading.asked);
+        let title = Title {
+            text: it.text,
+            source: it.source,
+            alone,
+            copied: it.whole,
+        };
+        (it.prior + alone, title)
     });
     scored
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, title)| title)
 }
 
-/// Titles that the turn offers, each with how good titles of its source are.
-fn candidates(reading: &TurnReading<'_>) -> Vec<(TitleSource, String, f32)> {
+/// A title that a turn offers.
+struct Candidate {
+    source: TitleSource,
+    text: String,
+    /// How good titles of its source are.
+    prior: f32,
+    /// Some of its words were merely read.
+    copied: bool,
+    /// All of them.
+    whole: bool,
+}
+
+fn candidates(reading: &TurnReading<'_>) -> Vec<Candidate> {
     let mut titles = Vec::new();
+    // `said` is the sentence that a title is made of.
+    let candidate = |source, said: &str, text, prior| Candidate {
+        source,
+        text,
+        prior,
+        copied: reading.copied.contains_key(said),
+        whole: reading.copied.get(said).is_some_and(Copy::is_whole),
+    };
     if let Some(commit) = telling_commit(&reading.commits) {
         let (_, subject) = title::conventional(&commit.subject);
         let subject = without_number(&subject);
@@ -79,16 +117,18 @@ fn candidates(reading: &TurnReading<'_>) -> Vec<(TitleSource, String, f32)> {
         } else {
             0.6
         };
-        titles.push((
+        titles.push(candidate(
             TitleSource::Commit,
+            &commit.subject,
             title::squeeze(subject, 14, false).0,
             prior,
         ));
         let body = prose::read(&commit.body, false);
         let nothing = Stems::default();
         if let Some(unit) = body.units.iter().find(|it| prose::is_fact(it, &nothing)) {
-            titles.push((
+            titles.push(candidate(
                 TitleSource::CommitBody,
+                &unit.text,
                 title::squeeze(&unit.text, 12, true).0,
                 1.7,
             ));
@@ -96,10 +136,12 @@ fn candidates(reading: &TurnReading<'_>) -> Vec<(TitleSource, String, f32)> {
     }
     if let Some(option) = &reading.chosen {
         let option = without_option_label(option);
-        titles.push((TitleSource::Chosen, title::squeeze(option, 12, true).0, 1.6));
+        let title = title::squeeze(option, 12, true).0;
+        titles.push(candidate(TitleSource::Chosen, "", title, 1.6));
     }
     if let Some(plan) = &reading.plan {
-        titles.push((TitleSource::Plan, title::squeeze(plan, 12, true).0, 3.6));
+        let title = title::squeeze(plan, 12, true).0;
+        titles.push(candidate(TitleSource::Plan, "", title, 3.6));
     }
     // After an edit, a sentence in the past tense reports the change.
     let reports = |title: &str| {
@@ -119,7 +161,7 @@ fn candidates(reading: &TurnReading<'_>) -> Vec<(TitleSource, String, f32)> {
             0.0
         };
         let prior = 1.6 - 0.35 * place as f32 - lost - introduces + reports(&title);
-        titles.push((TitleSource::Said, title, prior));
+        titles.push(candidate(TitleSource::Said, lead, title, prior));
     }
     let context: Stems = reading.asked.union(&reading.edited).cloned().collect();
     let units = reading
@@ -145,7 +187,7 @@ fn candidates(reading: &TurnReading<'_>) -> Vec<(TitleSource, String, f32)> {
             0.0
         };
         let prior = 0.9 - 0.3 * place as f32 - lost - of_list + reports(&title);
-        titles.push((TitleSource::Fact, title, prior));
+        titles.push(candidate(TitleSource::Fact, &unit.text, title, prior));
     }
     let headings = reading.prose.headings.iter();
     let headings =
@@ -157,7 +199,8 @@ fn candidates(reading: &TurnReading<'_>) -> Vec<(TitleSource, String, f32)> {
             0 if reading.prose.opens_with_heading => (TitleSource::Heading, 1.4),
             _ => (TitleSource::Said, 0.2 - 0.15 * place as f32),
         };
-        titles.push((source, title.clone(), prior + reports(&title)));
+        let prior = prior + reports(&title);
+        titles.push(candidate(source, heading, title, prior));
     }
     if let Some((request, is_whole)) = title::request_title(reading.prompt)
         && !reading.by_host
@@ -170,10 +213,11 @@ fn candidates(reading: &TurnReading<'_>) -> Vec<(TitleSource, String, f32)> {
             0.0
         };
         let edited = if reading.has_edits() { 0.0 } else { 0.3 };
-        titles.push((TitleSource::Request, request, prior - points + edited));
+        let prior = prior - points + edited;
+        titles.push(candidate(TitleSource::Request, "", request, prior));
     }
     let is_named = reading.is_named_by_commit();
-    titles.retain(|(source, title, _)| !title.is_empty() && (source.is_headline() || !is_named));
+    titles.retain(|it| !it.text.is_empty() && (it.source.is_headline() || !is_named));
     titles
 }
 

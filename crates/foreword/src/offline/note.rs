@@ -2,7 +2,7 @@
 
 use foreword_core::model::{Observation, ObservationType, Turn};
 use foreword_core::notes::{Note, Point};
-use foreword_core::text::{self, one_line};
+use foreword_core::text::{self, flat};
 
 use super::{lexicon, title};
 
@@ -22,7 +22,7 @@ pub fn note(turns: &[Turn]) -> Option<Note> {
         .filter_map(|it| it.payload.prompt.as_deref())
         .next()?;
     let typed = title::typed(asked).replace('\n', " ");
-    let context = format!("Asked: “{}”", title::clip(&one_line(&typed), 50));
+    let context = format!("Asked: “{}”", title::clip(&flat(&typed), 50));
     let observations = || derived.turns.iter().flat_map(|it| &it.observations);
     let holding = observations().filter(|it| it.retracted.is_none());
     let mut points: Vec<Point> = holding.map(point).collect();
@@ -56,7 +56,7 @@ pub fn note(turns: &[Turn]) -> Option<Note> {
 fn labelled(label: &str, text: String) -> Point {
     Point {
         label: label.to_owned(),
-        text: one_line(&text),
+        text: flat(&text),
     }
 }
 

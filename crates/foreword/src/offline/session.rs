@@ -7,9 +7,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use foreword_core::model::{Derived, ObservationType, SessionDigest, TouchedFile, Turn};
+use foreword_core::model::{Derived, ObservationType, Origin, SessionDigest, TouchedFile, Turn};
+use foreword_core::text;
 
-use super::draft::{self, Draft};
+use super::draft::{self, Draft, Fact};
 use super::headline::{self, Title, TitleSource};
 use super::kind;
 use super::lexicon::{self, Stems};
@@ -18,6 +19,8 @@ use super::prose;
 use super::survival::{Survival, names_any, red_at_end, survival};
 use super::title;
 use super::turn::{self, FACTS_MAX, TurnReading};
+use crate::agent::origin;
+use crate::evidence::Commit;
 
 /// The most observations of one turn.
 const PIECES_MAX: usize = 8;
@@ -57,7 +60,7 @@ struct Session<'a> {
     /// Turns that were folded into another one.
     folded: Vec<bool>,
     /// Facts that came with a folded commit, by turn.
-    carried: Vec<Vec<String>>,
+    carried: Vec<Vec<Fact>>,
     survival: Vec<Survival>,
     /// Checks that stayed red to the end of the session, by turn: command and telling line.
     red: Vec<Vec<(String, String)>>,
@@ -79,6 +82,12 @@ impl<'a> Session<'a> {
             }
             readings.push(reading);
         }
+        let statements: Vec<String> = readings.iter().flat_map(TurnReading::statements).collect();
+        let events = turns.iter().flat_map(|it| &it.events);
+        let copied = origin::copied(events, statements.iter().map(String::as_str));
+        for reading in &mut readings {
+            reading.mark_copied(&copied);
+        }
         let mut nouns = HashMap::new();
         for reading in &readings {
             for text in [
@@ -93,7 +102,7 @@ impl<'a> Session<'a> {
         Session {
             folded: vec![false; readings.len()],
             carried: vec![Vec::new(); readings.len()],
-            survival: survival(&readings),
+            survival: survival(&readings.iter().collect::<Vec<_>>()),
             red: red_at_end(&readings),
             readings,
             nouns,
@@ -141,7 +150,7 @@ impl<'a> Session<'a> {
             let subjects = lexicon::stems(&subjects.join(" "));
             let likeness = |&it: &usize| {
                 let reading = &self.readings[it];
-                let mut said = lexicon::stems(&reading.facts.join(" "));
+                let mut said = lexicon::stems(&draft::joined(&reading.facts));
                 said.extend(reading.asked.iter().cloned());
                 lexicon::overlap(&subjects, &said) + 0.1 * (1.0 + reading.edit_size() as f32).ln()
             };
@@ -167,7 +176,7 @@ impl<'a> Session<'a> {
             let facts = self.readings[at]
                 .facts
                 .iter()
-                .filter(|it| lexicon::words(it) >= 10);
+                .filter(|it| lexicon::words(&it.text) >= 10);
             self.carried[best].extend(facts.cloned());
             self.readings[best].by_user.extend(by_user);
             self.folded[at] = true;
@@ -211,15 +220,19 @@ impl<'a> Session<'a> {
             let closing = reading.closing.as_deref().unwrap_or_default();
             let sentences = markdown::clauses(closing).into_iter();
             let mut sentences = sentences.map(|it| markdown::strip(&it));
-            facts.retain(|it| !lexicon::is_status(it));
+            facts.retain(|it| !lexicon::is_status(&it.text));
             let claim = sentences.find(|it| {
                 lexicon::words(it) >= 3
                     && lexicon::is_status(it)
                     && !lexicon::addresses_the_user(it)
             });
-            facts.extend(
-                claim.map(|it| format!("The agent said: “{it}”; the run shows: {telling}")),
-            );
+            let claim = claim.map(|it| {
+                format!(
+                    "The agent said: “{it}”; the run shows: {}",
+                    text::quoted(telling)
+                )
+            });
+            facts.extend(claim.map(|it| Fact::new(it, Origin::Read)));
         }
         let nothing = Stems::default();
         for commit in &reading.commits {
@@ -230,40 +243,48 @@ impl<'a> Session<'a> {
                 .filter(|it| prose::is_fact(it, &nothing))
                 .take(4)
             {
-                add_fact(
-                    &mut facts,
-                    title::capitalised(&title::clip(&unit.text, 40)),
-                    0.6,
-                );
+                for fact in Fact::parted(&unit.text, &reading.copied) {
+                    let text = match fact.origin {
+                        Origin::Read => fact.text,
+                        _ => title::capitalised(&title::clip(&fact.text, 40)),
+                    };
+                    add_fact(&mut facts, Fact { text, ..fact }, 0.6);
+                }
             }
         }
         for fact in &self.carried[at] {
             add_fact(&mut facts, fact.clone(), 1.0);
         }
-        facts.extend(reading.repaired());
+        // What was printed when it failed is part of the statement.
+        facts.extend(reading.repaired().map(|it| Fact::new(it, Origin::Read)));
         if facts.is_empty() && reading.has_edits() {
             let files = reading.changed_files();
             let names = files.iter().take(3).map(|it| format!("`{}`", it.path));
-            facts.push(format!("{CHANGED}{}", names.collect::<Vec<_>>().join(", ")));
+            let changed = format!("{CHANGED}{}", names.collect::<Vec<_>>().join(", "));
+            facts.push(Fact::new(changed, Origin::Agent));
         }
         if let Some((command, telling)) = red {
-            let failed = format!(
-                "`{}` failed in its last run: {telling}",
-                title::clip(command, 8)
-            );
-            facts.insert(0, failed);
+            facts.insert(0, Fact::new(failed(command, telling), Origin::Read));
         }
-        let by_user: Vec<String> = reading.by_user.iter().take(2).cloned().collect();
+        let by_user = reading.by_user.iter().take(2);
+        let by_user = by_user.map(|it| Fact::new(it.clone(), Origin::User));
         let said = facts.len();
-        facts.splice(0..0, by_user.iter().cloned());
+        facts.splice(0..0, by_user);
         let commits = reading.commits.iter();
-        let commits = commits.filter_map(|it| Some((it.hash.clone()?, it.subject.clone())));
+        // Words that were merely read are not repeated as the message of a commit.
+        let subject = |it: &Commit| match reading.copied.contains_key(&it.subject) {
+            true => String::new(),
+            false => it.subject.clone(),
+        };
+        let commits = commits.filter_map(|it| Some((it.hash.clone()?, subject(it))));
         let commits: Vec<(String, String)> = commits.collect();
-        let mut rest = facts.split_off(
+        let rest = facts.split_off(
             facts
                 .len()
                 .min(FACTS_MAX - usize::from(!commits.is_empty())),
         );
+        let rest = rest.into_iter().filter(|it| it.origin != Origin::Read);
+        let mut rest: Vec<String> = rest.map(|it| it.text).collect();
         rest.extend(reading.rest.iter().cloned());
         let taken: Vec<Stems> = earlier
             .iter()
@@ -287,7 +308,7 @@ impl<'a> Session<'a> {
         let prompt = reading.turn.prompt_id.as_deref().unwrap_or_default();
         let files = match kind {
             ObservationType::Discovery if !reading.has_edits() => {
-                reading.read_files(&facts.join(" "))
+                reading.read_files(&draft::joined(&facts))
             }
             _ => reading.changed_files(),
         };
@@ -328,7 +349,8 @@ impl<'a> Session<'a> {
             let reading = &self.readings[draft.turn];
             let dead = &self.survival[draft.turn].dead;
             let is_dead = |text: &&String| names_any(text, dead);
-            let mut said = std::iter::once(&draft.title.text).chain(&reading.facts);
+            let facts = reading.facts.iter().map(|it| &it.text);
+            let mut said = std::iter::once(&draft.title.text).chain(facts);
             let what = said.find(is_dead).map(|it| title::squeeze(it, 14, true).0);
             let why = self.readings.get(draft.turn + 1);
             let why = why.and_then(|it| it.correction.as_deref());
@@ -337,11 +359,11 @@ impl<'a> Session<'a> {
             let why = why.unwrap_or_default();
             let told = what.map(|it| format!("{it}{why}"));
             given_up.extend(told.clone());
-            let told = told.map(|it| format!("Given up: {it}"));
+            let told = told.map(|it| Fact::new(format!("Given up: {it}"), Origin::Agent));
             let cause = reading
                 .facts
                 .iter()
-                .find(|it| !is_dead(it) && lexicon::contrasts(it));
+                .find(|it| !is_dead(&&it.text) && lexicon::contrasts(&it.text));
             let cause = cause.filter(|_| told.is_some()).cloned();
             match next {
                 Some(next) => {
@@ -369,7 +391,7 @@ impl<'a> Session<'a> {
             let named: Stems = draft
                 .facts
                 .iter()
-                .flat_map(|it| lexicon::anchors(it))
+                .flat_map(|it| lexicon::anchors(&it.text))
                 .collect();
             let names_file = |path: &str| {
                 let name = path.rsplit('/').next().unwrap_or_default();
@@ -464,22 +486,22 @@ impl<'a> Session<'a> {
             let files = std::mem::take(&mut drafts[at].files);
             // A fact under a title about something else misleads.
             facts.retain(|it| {
-                let shared = lexicon::stems(it).intersection(&about).count();
+                let shared = lexicon::stems(&it.text).intersection(&about).count();
                 let is_about = same_files && shared > 0 || shared >= SHARED_STEMS;
-                is_about && !it.starts_with(CHANGED)
+                is_about && !it.text.starts_with(CHANGED)
             });
-            facts.sort_by_key(|it| (!it.starts_with("The user"), !lexicon::contrasts(it)));
+            facts.sort_by_key(|it| (!it.is_by_user(), !lexicon::contrasts(&it.text)));
             let neighbour = &mut drafts[to];
             if is_before {
                 let is_near = same_files || to == at + 1;
                 facts = causes(facts, neighbour, if is_near { 1 } else { 2 });
             }
-            let mut carried: Vec<String> = Vec::new();
+            let mut carried: Vec<Fact> = Vec::new();
             for fact in facts {
-                let stems = lexicon::stems(&fact);
+                let stems = lexicon::stems(&fact.text);
                 let known = neighbour.facts.iter().chain(&carried);
                 if !known
-                    .map(|it| lexicon::stems(it))
+                    .map(|it| lexicon::stems(&it.text))
                     .any(|it| lexicon::overlap(&stems, &it) > 0.55)
                 {
                     carried.push(fact);
@@ -517,6 +539,8 @@ impl<'a> Session<'a> {
             b_change.cmp(&a_change).then(b.total_cmp(&a))
         });
         let laid_down = self.readings.iter().flat_map(|it| &it.laid_down);
+        // A session is never called by words that were merely read.
+        ranked.retain(|it| it.title.origin() != Origin::Read);
         let mut titles = ranked.iter().map(|it| it.title.text.clone());
         let mut titles = titles.by_ref().chain(laid_down.map(|it| it.title.clone()));
         let request = || {
@@ -557,10 +581,7 @@ impl<'a> Session<'a> {
         let steps = last.prose.next_steps.iter().take(3);
         open.extend(steps.map(|it| format!("Named as next: {}", title::clip(it, 20))));
         for (command, telling) in self.red.iter().filter_map(|it| it.first()) {
-            open.push(format!(
-                "`{}` failed in its last run: {telling}",
-                title::clip(command, 8)
-            ));
+            open.push(failed(command, telling));
         }
         open.dedup();
         open
@@ -588,19 +609,28 @@ impl<'a> Session<'a> {
     }
 }
 
+/// A check that was left red, with the line that it printed.
+fn failed(command: &str, telling: &str) -> String {
+    let command = title::clip(command, 8);
+    format!(
+        "`{command}` failed in its last run: {}",
+        text::quoted(telling)
+    )
+}
+
 /// A turn in which nothing happened that anybody would look for later.
 fn is_nothing(
     reading: &TurnReading<'_>,
     kind: ObservationType,
     title: &Title,
-    facts: &[String],
+    facts: &[Fact],
     said: usize,
 ) -> bool {
-    let words: usize = facts.iter().map(|it| lexicon::words(it)).sum();
-    let anchors = lexicon::anchors(&facts.join(" ")).len();
+    let words: usize = facts.iter().map(|it| lexicon::words(&it.text)).sum();
+    let anchors = lexicon::anchors(&draft::joined(facts)).len();
     let is_discovery = kind == ObservationType::Discovery;
     let silent_user = reading.by_user.is_empty();
-    let telling = |it: &&String| !lexicon::anchors(it).is_empty();
+    let telling = |it: &&Fact| !lexicon::anchors(&it.text).is_empty();
     let interrupted = reading.closing.is_none() && !reading.has_edits() && silent_user;
     let is_command = reading.prompt.starts_with('/') && !reading.prompt.trim().contains(' ');
     let talk = reading.steps.is_empty() && facts.iter().filter(telling).count() < 2;
@@ -611,7 +641,7 @@ fn is_nothing(
     let only_options = !reading.prose.options.is_empty()
         && !facts
             .iter()
-            .any(|it| lexicon::words(it) >= 10 && lexicon::anchors(it).len() >= 2);
+            .any(|it| lexicon::words(&it.text) >= 10 && lexicon::anchors(&it.text).len() >= 2);
     // A check that failed and passes now, or a commit of what was edited, is proof enough.
     if !facts.is_empty() && (reading.repaired().is_some() || reading.is_named_by_commit()) {
         return false;
@@ -630,31 +660,31 @@ fn is_nothing(
 /// The findings before a change that say why it was made: the user's words and, if the change is a
 /// bugfix, the cause of the fault. Each has at least `names` names in common with the change. Other
 /// findings may not be true after the change.
-fn causes(findings: Vec<String>, change: &Draft, names: usize) -> Vec<String> {
-    let texts = change.facts.iter().chain([&change.title.text]);
+fn causes(findings: Vec<Fact>, change: &Draft, names: usize) -> Vec<Fact> {
+    let facts = change.facts.iter().map(|it| &it.text);
+    let texts = facts.chain([&change.title.text]);
     let named: HashSet<String> = texts.flat_map(|it| lexicon::anchors(it)).collect();
-    let is_cause = |it: &String| {
-        let own = lexicon::anchors(it);
+    let is_cause = |it: &Fact| {
+        let own = lexicon::anchors(&it.text);
         let shared = own.intersection(&named);
         let shared = shared.filter(|it| it.contains(|it: char| it.is_alphabetic()));
-        shared.count() >= names && (it.starts_with("The user") || lexicon::contrasts(it))
+        shared.count() >= names && (it.is_by_user() || lexicon::contrasts(&it.text))
     };
     let findings = findings.into_iter().filter(is_cause);
-    let findings =
-        findings.filter(|it| change.kind == ObservationType::Bugfix || it.starts_with("The user"));
-    let labelled = findings.map(|it| match it.starts_with("The user") {
+    let findings = findings.filter(|it| change.kind == ObservationType::Bugfix || it.is_by_user());
+    let labelled = findings.map(|it| match it.is_by_user() {
         true => it,
-        false => format!("Found before the change: {it}"),
+        false => Fact::new(format!("Found before the change: {}", it.text), it.origin),
     });
     labelled.take(CAUSES_MAX).collect()
 }
 
 /// Adds a fact unless more than this share of it is said already; true if it was added.
-fn add_fact(facts: &mut Vec<String>, fact: String, share: f32) -> bool {
-    let stems = lexicon::stems(&fact);
+fn add_fact(facts: &mut Vec<Fact>, fact: Fact, share: f32) -> bool {
+    let stems = lexicon::stems(&fact.text);
     let known = facts
         .iter()
-        .map(|it| lexicon::stems(it))
+        .map(|it| lexicon::stems(&it.text))
         .any(|it| lexicon::overlap(&stems, &it) > share);
     let new = !known && !facts.contains(&fact);
     if new {
@@ -674,7 +704,7 @@ fn add_files(files: &mut Vec<TouchedFile>, more: Vec<TouchedFile>) {
 /// The stems of a draft's title and facts.
 fn said(draft: &Draft) -> Stems {
     let mut stems = lexicon::stems(&draft.title.text);
-    stems.extend(draft.facts.iter().flat_map(|it| lexicon::stems(it)));
+    stems.extend(draft.facts.iter().flat_map(|it| lexicon::stems(&it.text)));
     stems
 }
 

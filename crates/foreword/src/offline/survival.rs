@@ -27,7 +27,7 @@ pub fn names_any(text: &str, wanted: &HashSet<String>) -> bool {
 }
 
 /// Words of at least five letters, as names in code have.
-fn identifiers(text: &str) -> impl Iterator<Item = String> {
+pub fn identifiers(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|it: char| !(it.is_alphanumeric() || it == '_'));
     let words = words
         .filter(|it| it.chars().count() >= 5 && !it.starts_with(|it: char| it.is_ascii_digit()));
@@ -36,7 +36,7 @@ fn identifiers(text: &str) -> impl Iterator<Item = String> {
 
 /// How much of each turn's edits is left at the end. Only a turn whose file a later turn touches
 /// can be overtaken.
-pub fn survival(readings: &[TurnReading<'_>]) -> Vec<Survival> {
+pub fn survival(readings: &[&TurnReading<'_>]) -> Vec<Survival> {
     type LineOf<'t> = (&'t str, &'t str);
     let mut at_end: HashSet<LineOf<'_>> = HashSet::new();
     let mut added: Vec<HashSet<LineOf<'_>>> = Vec::new();
@@ -79,7 +79,7 @@ pub fn survival(readings: &[TurnReading<'_>]) -> Vec<Survival> {
         let put_back = later.filter(|it| removed[at].contains(*it));
         survival[at].put_back = put_back.map(|it| it.1.to_owned()).collect();
         let files: HashSet<&str> = added[at].iter().map(|it| it.0).collect();
-        let touches = |later: &&TurnReading<'_>| {
+        let touches = |later: &&&TurnReading<'_>| {
             later.edits().any(|it| files.contains(it.path.as_str()))
                 || later.steps.iter().any(|it| !it.removed.is_empty())
         };

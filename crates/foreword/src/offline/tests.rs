@@ -135,7 +135,7 @@ fn a_test_that_was_red_and_is_green_makes_a_bugfix_with_the_failing_line() {
         .reply("`Token::is_valid` compared with `<`, so a token was invalid in its last second. It now uses `<=`.");
     insta::assert_snapshot!(session.told(), @"
     bugfix: `Token::is_valid` compared with `<`, so a token was invalid in its last second
-      `cargo test` failed (assertion failed: now <= expires) and passes now
+      `cargo test` failed (“assertion failed: now <= expires”) and passes now
     ");
 }
 
@@ -392,8 +392,8 @@ fn a_claim_of_success_against_a_red_run_is_stored_with_the_contradiction() {
         .reply("`Token::is_valid` in `src/token.rs` adds `GRACE` to the expiry. All tests pass.");
     insta::assert_snapshot!(session.told(), @"
     feature: `Token::is_valid` in `token.rs` adds `GRACE` to the expiry
-      `cargo test` failed in its last run: assertion failed: now <= expires
-      The agent said: “All tests pass.”; the run shows: assertion failed: now <= expires
+      `cargo test` failed in its last run: “assertion failed: now <= expires”
+      The agent said: “All tests pass.”; the run shows: “assertion failed: now <= expires”
     ");
 }
 

@@ -3,14 +3,16 @@
 
 use std::collections::HashSet;
 
-use foreword_core::model::{Event, EventKind, Millis, TouchedFile, Turn};
+use foreword_core::model::{Event, EventKind, Millis, Origin, TouchedFile, Turn};
 use uuid::Uuid;
 
 use super::cues::{self, Cue};
+use super::draft::Fact;
 use super::lexicon::{self, Stems};
 use super::markdown;
 use super::prose::{self, Prose};
 use super::title;
+use crate::agent::origin::{self, Copied};
 use crate::evidence::{self, Answer, Commit, Edit, Run, Step};
 
 /// The most facts of an observation, and the most words of all of them.
@@ -47,8 +49,10 @@ pub struct TurnReading<'a> {
     pub edited: Stems,
     names: Stems,
     /// What the agent concluded, best sentences in order; `rest` is what was too much for facts.
-    pub facts: Vec<String>,
+    pub facts: Vec<Fact>,
     pub rest: Vec<String>,
+    /// The sentences of the closing words and of commits that are copied out of what tools printed.
+    pub copied: Copied,
     /// What the user said that belongs to the observation of this turn.
     pub by_user: Vec<String>,
     /// What the user laid down: an item of its own.
@@ -111,6 +115,7 @@ impl<'a> TurnReading<'a> {
             names: Stems::default(),
             facts: Vec::new(),
             rest: Vec::new(),
+            copied: Copied::new(),
             by_user: Vec::new(),
             laid_down: Vec::new(),
             chosen: None,
@@ -193,7 +198,7 @@ impl<'a> TurnReading<'a> {
             let words = lexicon::words(&unit.text);
             if self.facts.len() < FACTS_MAX && (total == 0 || total + words <= FACT_WORDS_MAX) {
                 total += words;
-                self.facts.push(text);
+                self.facts.push(Fact::new(text, Origin::Agent));
             } else {
                 self.rest.push(text);
             }
@@ -295,11 +300,56 @@ impl<'a> TurnReading<'a> {
 
     /// Leaves out sentences of the closing words, as facts and as titles.
     pub fn leave_out(&mut self, is_wrong: impl Fn(&str) -> bool) {
-        self.facts.retain(|it| !is_wrong(it));
+        self.facts.retain(|it| !is_wrong(&it.text));
         self.rest.retain(|it| !is_wrong(it));
         self.prose.leads.retain(|it| !is_wrong(it));
         self.prose.headings.retain(|it| !is_wrong(it));
         self.prose.units.retain(|it| !is_wrong(&it.text));
+    }
+
+    /// The statements of the agent that may be copied out of what tools printed.
+    pub fn statements(&self) -> impl Iterator<Item = String> {
+        let prose = &self.prose;
+        let of_prose = [&prose.leads, &prose.headings, &prose.questions];
+        let of_prose = of_prose.into_iter().chain([&prose.next_steps, &self.rest]);
+        let mut statements: Vec<String> = of_prose.flatten().cloned().collect();
+        let sentences = statements.iter().flat_map(|it| origin::sentences(it));
+        let sentences: Vec<String> = sentences.map(str::to_owned).collect();
+        statements.extend(sentences);
+        statements.extend(prose.units.iter().map(|it| it.text.clone()));
+        let facts = self.facts.iter().flat_map(|it| origin::sentences(&it.text));
+        statements.extend(facts.map(str::to_owned));
+        for commit in &self.commits {
+            statements.push(commit.subject.clone());
+            let body = prose::read(&commit.body, false);
+            for unit in &body.units {
+                let sentences = origin::sentences(&unit.text).into_iter();
+                statements.extend(sentences.chain([unit.text.as_str()]).map(str::to_owned));
+            }
+        }
+        statements.into_iter()
+    }
+
+    /// Takes note of the statements that are copied. They make no next step, no question and no
+    /// narrative; as facts they are told as what they are.
+    pub fn mark_copied(&mut self, copied: &Copied) {
+        let own = self.statements().filter_map(|it| {
+            let copy = copied.get(&it)?.clone();
+            Some((it, copy))
+        });
+        self.copied = own.collect();
+        let copied = &self.copied;
+        let facts = std::mem::take(&mut self.facts).into_iter();
+        self.facts = facts
+            .flat_map(|it| Fact::parted(&it.text, copied))
+            .collect();
+        let prose = &mut self.prose;
+        for statements in [&mut self.rest, &mut prose.next_steps, &mut prose.questions] {
+            statements.retain(|it| {
+                let mut sentences = origin::sentences(it).into_iter().chain([it.as_str()]);
+                !sentences.any(|it| copied.contains_key(it))
+            });
+        }
     }
 
     /// The turn as one reading for each of its commits, at most this many. The agent's sentences go
@@ -333,7 +383,7 @@ impl<'a> TurnReading<'a> {
         }
         let about: Vec<Stems> = pieces.iter().map(TurnReading::subject_stems).collect();
         for fact in &self.facts {
-            let stems = lexicon::stems(fact);
+            let stems = lexicon::stems(&fact.text);
             let shares = about.iter().map(|it| lexicon::overlap(&stems, it));
             let best = shares.enumerate().max_by(|(_, a), (_, b)| a.total_cmp(b));
             if let Some(piece) = best.and_then(|(at, _)| pieces.get_mut(at)) {
@@ -361,6 +411,7 @@ impl<'a> TurnReading<'a> {
             names: Stems::default(),
             facts: Vec::new(),
             rest: Vec::new(),
+            copied: self.copied.clone(),
             by_user: Vec::new(),
             laid_down: Vec::new(),
             chosen: None,
@@ -416,6 +467,7 @@ impl<'a> TurnReading<'a> {
         let last = runs.filter(|it| runs_again(&red.command, &it.command));
         let proven = self.has_edits() && last.last().is_some_and(|it| it.passed);
         let (command, telling) = (title::clip(&red.command, 8), title::clip(&red.telling, 20));
+        let telling = foreword_core::text::quoted(&telling);
         proven.then(|| format!("`{command}` failed ({telling}) and passes now"))
     }
 

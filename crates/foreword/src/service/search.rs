@@ -58,6 +58,8 @@ pub struct SearchAnswer {
     pub items: Vec<Item>,
     /// The number of events that are not processed yet, and so cannot be found.
     pub waiting: u64,
+    /// The number of the project's notes that are not copied yet, and so cannot be found.
+    pub notes_left: usize,
     /// Whether only the reader's project was searched.
     pub in_current_project: bool,
 }
@@ -112,7 +114,9 @@ pub fn search(reader: &Reader, request: &SearchRequest) -> anyhow::Result<Search
         in_current_project: matches!(projects, [one] if Some(one.as_str()) == reader.project()),
         ..SearchAnswer::default()
     };
-    let Some(store) = reader.memory_with_notes()? else {
+    let (store, notes_left) = reader.memory_with_notes()?;
+    answer.notes_left = notes_left;
+    let Some(store) = store else {
         return Ok(answer);
     };
     reader.check_projects(&store, &request.filter)?;

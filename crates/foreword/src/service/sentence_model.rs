@@ -1,10 +1,10 @@
 //! Checks whether the sentence model's files in the data directory are the published ones.
 //! `install/sentence_model.rs` puts them there.
 
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use foreword_core::files;
 use foreword_embed::{TOKENIZER, WEIGHTS};
 use sha2::{Digest as _, Sha256};
 
@@ -59,8 +59,8 @@ impl Published {
     /// What is wrong with this file in a folder; none if it is the published one.
     fn problem(&self, folder: &Path) -> Option<String> {
         let mut hash = Sha256::new();
-        let read = File::open(folder.join(self.name))
-            .and_then(|mut file| std::io::copy(&mut file, &mut hash));
+        let opened = files::open(&folder.join(self.name)).map_err(std::io::Error::from);
+        let read = opened.and_then(|(mut file, _)| std::io::copy(&mut file, &mut hash));
         match read {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 Some(format!("{} is missing", self.name))

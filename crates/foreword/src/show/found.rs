@@ -3,13 +3,14 @@
 //! There are five levels, each cheaper than the next: titles of sessions, their summaries, titles
 //! of observations, facts, everything (`super::item`).
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use foreword_core::model::Freshness;
+use foreword_core::model::{Freshness, Origin};
 use foreword_core::search::{
     Hit, LOOSER_MAX, Looser, MatchKind, Matched, Related, SessionTitle, SummaryLine,
 };
-use foreword_core::store::{Item, ItemBody};
+use foreword_core::store::{Item, ItemBody, ObservationItem};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
@@ -26,13 +27,13 @@ pub fn found(request: &SearchRequest, answer: &SearchAnswer) -> String {
     let with_project = request.filter.spans_projects();
     let hits = &answer.found.hits;
     let mut out: String = match request.format {
-        Format::Json => return super::json(&hits_json(hits)) + "\n",
         _ if hits.is_empty() => no_hits(request, answer, ALL_PROJECTS),
         Format::Sessions => sessions(&answer.sessions, false, with_project),
         Format::Summaries => sessions(&answer.sessions, true, with_project),
         Format::Index => hits.iter().map(|hit| line(hit, with_project)).collect(),
         Format::Facts => answer.items.iter().map(facts).collect(),
-        Format::Full => {
+        // As JSON only the hits are printed, by `hits_json`.
+        Format::Full | Format::Json => {
             let items = answer.items.iter();
             items.map(|item| super::item(item) + "\n").collect()
         }
@@ -67,7 +68,7 @@ pub fn title(hit: &Hit, with_project: bool) -> String {
     project.unwrap_or_default() + &one_line(&hit.title)
 }
 
-/// The remarks behind a title: ` (superseded by #12)`, how its files are now, ` (by meaning)`, and
+/// The remarks behind a title: ` (superseded by #12)`, whose words it is if not the agent's, how its files are now, ` (by meaning)`, and
 /// how many other turns of its session the line stands for.
 pub fn marks(hit: &Hit, stale: &str) -> String {
     let mut marks = String::new();
@@ -75,6 +76,12 @@ pub fn marks(hit: &Hit, stale: &str) -> String {
     if !overtaken.is_empty() {
         let _ = write!(marks, " ({overtaken})");
     }
+    marks.push_str(match hit.origin {
+        Some(Origin::User) => " (by the user)",
+        Some(Origin::Read) => " (merely read)",
+        Some(Origin::Import) => " (imported)",
+        Some(Origin::Agent) | None => "",
+    });
     marks.push_str(stale);
     if hit.matched == Some(Matched::Meaning) {
         marks.push_str(" (by meaning)");
@@ -93,6 +100,40 @@ pub fn overtaken(superseded_by: Option<i64>, retracted: Option<&str>) -> String 
         (None, Some(why)) => format!("no longer holds: {}", text::shorten(&one_line(why), 40)),
         (None, None) => String::new(),
     }
+}
+
+/// An origin in words.
+pub fn origin(origin: Origin) -> &'static str {
+    match origin {
+        Origin::User => "the user said so",
+        Origin::Agent => "the agent's words and work",
+        Origin::Read => "merely read, in a file, a page or a tool's output",
+        Origin::Import => "imported",
+    }
+}
+
+/// The title of an observation, as a quotation if its words were merely read.
+pub fn title_of(item: &ObservationItem) -> Cow<'_, str> {
+    match (item.origin, item.files_read.as_slice()) {
+        (Origin::Read, [file]) if item.events.len() < 3 => {
+            Cow::Owned(text::quotation(file, &item.title))
+        }
+        (Origin::Read, _) => text::as_quotation(&item.title),
+        _ => Cow::Borrowed(&item.title),
+    }
+}
+
+/// The facts of an observation, each with whose words it is where that is not the observation's origin.
+pub fn facts_of(item: &ObservationItem) -> impl Iterator<Item = Cow<'_, str>> {
+    let facts = item.facts.iter().zip(&item.fact_origins);
+    facts.map(|(fact, &origin)| match origin {
+        Origin::Read => text::as_quotation(fact),
+        Origin::User if !fact.starts_with("The user") && item.origin != origin => {
+            Cow::Owned(format!("The user: {fact}"))
+        }
+        Origin::Import if item.origin != origin => Cow::Owned(format!("Imported: {fact}")),
+        _ => Cow::Borrowed(fact.as_str()),
+    })
 }
 
 /// `[payments] `
@@ -123,6 +164,7 @@ pub fn hits_json(hits: &[Hit]) -> Value {
             "stale": hit.freshness,
             "superseded_by": hit.superseded_by,
             "retracted": hit.retracted,
+            "origin": hit.origin,
             "items": hit.items,
         })
     });
@@ -150,6 +192,13 @@ pub fn notes(request: &SearchRequest, answer: &SearchAnswer) -> String {
     if !answer.found.unknown.is_empty() && several {
         let unknown = one_line(&answer.found.unknown.join(", "));
         let _ = writeln!(out, "unknown words: {}", text::shorten(&unknown, 200));
+    }
+    if answer.notes_left > 0 {
+        let notes = text::count(answer.notes_left as u64, "note is", "notes are");
+        let _ = writeln!(
+            out,
+            "{notes} still being read and could not be searched; try again soon"
+        );
     }
     out + &ranking(answer) + &waiting(answer.waiting)
 }
@@ -249,11 +298,12 @@ pub fn facts(item: &Item) -> String {
                 none if none.is_empty() => none,
                 some => format!(" ({some})"),
             };
-            let title = format!("#{} {}: {}{overtaken}{stale}", item.id, it.r#type, it.title);
+            let title = title_of(it);
+            let title = format!("#{} {}: {title}{overtaken}{stale}", item.id, it.r#type);
             page.text("", &title);
             page.text("  ", &it.subtitle);
-            for fact in &it.facts {
-                page.text("  - ", fact);
+            for fact in facts_of(it) {
+                page.text("  - ", &fact);
             }
         }
         ItemBody::Summary(it) => {

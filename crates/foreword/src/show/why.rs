@@ -9,13 +9,26 @@ use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
 use super::{TextPage, item_title, mark};
+use crate::host;
 use crate::local_time;
+use crate::output::{self, SafeText};
 use crate::service::embed_client::Ranking;
 use crate::service::why::{Explanation, Rank};
 
-/// The index as an agent gets it, then the reason for each line, and the lines left out.
-pub fn preview(index: &Index) -> String {
-    let mut out = format!("{}\n", index.text);
+/// Prints the index as a session gets it, then the reason for each line, and the lines left out.
+pub fn preview(index: &Index) {
+    let why = reasons(index);
+    if host::is_agent_here() {
+        // The agent that looks at it has an index of its own: this one is data to it.
+        output::recalled(&format!("{}\n{why}", index.text)).print();
+    } else {
+        SafeText::index(index).print();
+        print!("\n{why}");
+    }
+}
+
+fn reasons(index: &Index) -> String {
+    let mut out = String::new();
     if index.weighed.is_empty() {
         return out;
     }

@@ -34,7 +34,7 @@ use crate::config::policy::{Policy, ProjectPolicy};
 use crate::config::provider::{self, Name};
 use crate::home::{self, Home};
 use crate::log::Log;
-use crate::offline::{self, DerivedSession};
+use crate::offline::{self, DerivedSession, LaterTurns};
 
 /// Why a batch was not stored. The worker treats each kind differently.
 #[derive(Debug)]
@@ -542,6 +542,7 @@ fn derive_offline(store: &Store, new: &[Event]) -> Result<DerivedBatch, DeriveFa
     let by_agent = take_remembered(&mut recent.turns);
     let DerivedSession { mut turns, digest } = offline_derive(&recent.turns)?;
     leave_to_agent(&mut turns, by_agent);
+    mark_reversals(store, &recent.turns, &mut turns)?;
     let observations = turns.iter().flat_map(|it| &it.observations);
     let cited: HashSet<Uuid> = observations.flat_map(|it| it.events.clone()).collect();
     let by_models = store.taken_in_by_models(&cited).map_err(failure)?;
@@ -567,12 +568,36 @@ fn derive_offline(store: &Store, new: &[Event]) -> Result<DerivedBatch, DeriveFa
     })
 }
 
+/// Marks changes of earlier sessions that this one takes back, once its last turn has stopped: until
+/// then, what was deleted may come back.
+fn mark_reversals(
+    store: &Store,
+    turns: &[Turn],
+    derived: &mut [Derived],
+) -> Result<(), DeriveFailure> {
+    let mut events = turns.iter().flat_map(|turn| &turn.events);
+    let (Some(first), true) = (events.next(), events.last().is_some_and(stops)) else {
+        return Ok(());
+    };
+    let later = LaterTurns::read(turns);
+    let (files, titles) = (later.changed_files(), later.reverted_titles());
+    if files.is_empty() && titles.is_empty() {
+        return Ok(());
+    }
+    let earlier = store.earlier_changes(first, &files, &titles);
+    for change in earlier.map_err(failure)? {
+        later.mark(&change, derived);
+    }
+    Ok(())
+}
+
 /// Derives offline from stored events, and replaces also the items of models.
 fn derive_offline_again(store: &Store, events: &[Event]) -> Result<DerivedBatch, DeriveFailure> {
     let mut recent = store.recent_turns(events).map_err(failure)?;
     let by_agent = take_remembered(&mut recent.turns);
     let DerivedSession { mut turns, digest } = offline_derive(&recent.turns)?;
     leave_to_agent(&mut turns, by_agent);
+    mark_reversals(store, &recent.turns, &mut turns)?;
     let again = ids(events);
     let mut derived_turns = with_turns(recent, turns);
     derived_turns.retain(|it| it.turn.events.iter().any(|it| again.contains(&it.id)));

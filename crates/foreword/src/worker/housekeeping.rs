@@ -5,10 +5,13 @@
 //! nothing else to do, and before a session without an end event counts as interrupted. This is done
 //! only where Foreword is switched on.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use foreword_core::files;
 use foreword_core::fill::{self, FillRules};
 use foreword_core::model::{EventKind, Millis};
 use foreword_core::queue::Claim;
@@ -20,8 +23,10 @@ use super::embed::Embedder;
 use super::{Until, Worker};
 use crate::config;
 use crate::home::{self, Home};
-use crate::log::Fact;
+use crate::log::{Fact, Log};
 use crate::notice::Notice;
+use crate::platform::deadline::{self, Parting};
+use crate::service;
 use crate::service::embed_client;
 use crate::service::recover;
 use crate::switch::{self, Switches, TranscriptGate};
@@ -31,6 +36,8 @@ const HOUR: Duration = Duration::from_hours(1);
 /// The time between two housekeepings.
 const HOUSEKEEPING: Millis = 6 * 3_600_000;
 const BACKUP_LOOK: Millis = 3_600_000;
+/// A backup that takes longer than this hangs.
+const BACKUP_MAX: Duration = Duration::from_mins(10);
 
 /// Recovers a damaged database, and logs it.
 pub fn recover(home: &Home) -> anyhow::Result<()> {
@@ -85,6 +92,24 @@ impl Worker<'_> {
         }
     }
 
+    /// Copies some of the notes that a search left; true if there are more.
+    pub(super) fn copy_notes(&mut self) -> bool {
+        let path = self.home.notes_left();
+        let Ok(root) = files::read(&path, files::PATH_MAX as u64) else {
+            return false;
+        };
+        let root = Path::new(OsStr::from_bytes(&root));
+        let copied = service::copy_notes(self.home, root, &mut self.deriver.store);
+        if let Err(error) = &copied {
+            self.log(&format!("notes could not be copied: {error:#}"));
+        }
+        let more = copied.is_ok_and(|left| left > 0);
+        if !more {
+            let _ = std::fs::remove_file(path);
+        }
+        more
+    }
+
     /// Starts the embedder if it is wanted, and lets it work while there is nothing else to do.
     pub(super) fn embed(&mut self, until: Until) {
         let wanted = until == Until::Idle && self.config.model.embed;
@@ -112,6 +137,19 @@ impl Worker<'_> {
         if !backup::is_due(&self.home.memory(), &backups, now) {
             return Ok(());
         }
+        deadline::leave(Parting {
+            line: Log::Worker.prepared(self.home, "a backup hung; the worker ended itself", ""),
+            exit_code: 1,
+            ..Parting::default()
+        });
+        deadline::start(BACKUP_MAX);
+        let backed_up = self.back_up_now(now);
+        deadline::stop();
+        backed_up
+    }
+
+    fn back_up_now(&self, now: Millis) -> anyhow::Result<()> {
+        let (backups, kept) = (self.home.backups(), self.config.backup.kept());
         let store = &self.deriver.store;
         // Check first: a copy would hide damage that is only in the indexes.
         if let Some(damage) = store.damage() {

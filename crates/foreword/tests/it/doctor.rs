@@ -625,7 +625,7 @@ fn events_skipped() {
     assert_eq!(queue.execute(skip, []).unwrap(), 1);
     drop(queue);
     let text = clinic.text();
-    assert!(text.contains("1 event was skipped after failing too often: no [31m way\n"));
+    assert!(text.contains("1 event was skipped after failing too often: no␛[31m way\n"));
     clinic.is_cured_of("events-skipped");
     assert_eq!(clinic.sandbox.status()["skipped"], 0);
 }

@@ -18,9 +18,10 @@ const CRATES: [(&str, &[&str]); 4] = [
     (
         "foreword",
         &[
+            "colour",
+            "output",
             "platform",
             "home",
-            "colour",
             "local_time",
             "progress",
             "host",
@@ -63,6 +64,7 @@ const CRATES: [(&str, &[&str]); 4] = [
             "memories",
             "agent",
             "derive",
+            "redaction",
             "burst",
             "hooks",
             "census",
@@ -193,7 +195,7 @@ fn upward_edges(source: &Path, floors: &[String]) -> BTreeSet<(PathBuf, String)>
     edges
 }
 
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
+pub fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -208,7 +210,7 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
 
 /// The code without comments and without items behind `#[cfg(test)]`. It is formatted by rustfmt,
 /// so an item ends where its indentation comes back.
-fn without_tests(text: &str) -> String {
+pub fn without_tests(text: &str) -> String {
     let mut out = String::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {

@@ -275,7 +275,7 @@ fn without_a_model_a_note_says_what_the_conversation_proves() {
     +## Tracking Points
     +
     +- Decision: Use a limit of seven instead of six, because the crates hold seven
-    +- Discovery: The limit is 7 now; the cause was an old default (`sh check.sh` failed (error: the kumquat limit is 6, not 7) and passes now)
+    +- Discovery: The limit is 7 now; the cause was an old default (`sh check.sh` failed (“error: the kumquat limit is 6, not 7”) and passes now)
     +- Open: The agent asked last: “Should the label say seven, too?”
     +
     +## Related Files/Artifacts
@@ -284,7 +284,7 @@ fn without_a_model_a_note_says_what_the_conversation_proves() {
     +
     +*Summarized: TODAY*
     +
-    +<!-- foreword 1: NOW 1bbd96bf 467a307a 8005410c 9cfa988b bf66d1ae cfbd23cd -->
+    +<!-- foreword 1: NOW 467a307a 8005410c 9cfa988b bf66d1ae c43d308d cfbd23cd -->
     Nothing was written; --yes writes it.
     ");
     desk.run(&["summarize", "s1", "--yes"]);
@@ -376,7 +376,7 @@ fn a_note_of_a_bug_hunt_that_a_person_would_keep() {
 
     ## Tracking Points
 
-    - Discovery: The March invoice is 270 short (It is not the rounding: I tried dropping the `round`, but the total stayed 270 short; The cause is in `month_of`: it reads the timestamp in UTC, so three hours land in the wrong month; `python3 -m unittest` failed (AssertionError: 360 != 630) and passes now)
+    - Discovery: The March invoice is 270 short (It is not the rounding: I tried dropping the `round`, but the total stayed 270 short; The cause is in `month_of`: it reads the timestamp in UTC, so three hours land in the wrong month; `python3 -m unittest` failed (“AssertionError: 360 != 630”) and passes now)
 
     ## Related Files/Artifacts
 
@@ -390,10 +390,12 @@ fn what_foreword_may_not_know_it_does_not_learn_from_a_transcript() {
     let mut desk = Desk::new();
     desk.run(&["off"]);
     let (_, transcript) = converse(&desk, "s1");
+    let draft = desk.sandbox.user_home().join("draft.md");
+    fs::write(&draft, "").unwrap();
     let refused = |desk: &Desk, why: &str| {
         for arguments in [
             &["summarize", "s1", "--yes"][..],
-            &["summarize", "s1", "--draft", "/dev/null"],
+            &["summarize", "s1", "--draft", draft.to_str().unwrap()],
         ] {
             let printed = desk.fail(arguments);
             assert!(printed.contains(why), "{arguments:?}: {printed}");

@@ -210,7 +210,8 @@ fn a_whole_input_is_enough_even_if_the_pipe_stays_open() {
 
 #[test]
 fn half_an_input_and_an_open_pipe_do_not_hold_the_session_up() {
-    let sandbox = Sandbox::new();
+    let mut sandbox = Sandbox::new();
+    sandbox.unset("FOREWORD_HOOK_WITHIN_MS");
     let project = sandbox.project("app");
     let mut waiting = Vec::new();
     for (hook, answer, input) in hooks(&Host::new("s1", &project)) {

@@ -145,11 +145,11 @@ fn two_repositories_of_one_name_are_apart() {
 #[test]
 fn two_clones_of_one_remote_are_one_however_it_is_spelled() {
     let layouts = Layouts::new();
-    let a = layouts.repository("a", Some("https://example.com/Acme/Pay.git"));
+    let a = layouts.repository("a", Some("https://github.com/Acme/Pay.git"));
     for (number, spelling) in [
-        "git@example.com:acme/pay.git",
-        "ssh://git@example.com:22/acme/pay",
-        "https://me:pw@example.com/acme/pay/",
+        "git@github.com:acme/pay.git",
+        "ssh://git@github.com:22/acme/pay",
+        "https://me:pw@github.com/acme/pay/",
     ]
     .iter()
     .enumerate()
@@ -162,7 +162,7 @@ fn two_clones_of_one_remote_are_one_however_it_is_spelled() {
     }
     layouts.check(
         &a,
-        &layouts.repository("fork", Some("https://example.com/other/pay.git")),
+        &layouts.repository("fork", Some("https://github.com/other/pay.git")),
         false,
     );
     layouts.check(

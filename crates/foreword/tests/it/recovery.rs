@@ -513,7 +513,7 @@ fn a_hostile_backup_is_restored_without_what_is_not_ours() {
              create view told as select load_extension('/tmp/evil.so');",
         )
         .unwrap();
-    let printed = sandbox.run(&["restore", backup.to_str().unwrap()]);
+    let printed = sandbox.run(&["restore", "--yes", backup.to_str().unwrap()]);
     assert!(
         printed.ends_with("left out, because it is not Foreword's: trigger evil, view told\n"),
         "{printed}"

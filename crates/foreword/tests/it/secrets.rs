@@ -249,6 +249,47 @@ fn no_planted_secret_is_found_in_any_file() {
     assert_eq!(events, i64::try_from(secrets.len()).unwrap());
 }
 
+/// Our corpus of secrets (`testdata/secrets`), once each, on the whole road: hook, queue, worker, memory, backup.
+#[test]
+fn of_our_corpus_nothing_is_left_in_any_file_once_the_worker_is_done() {
+    let sandbox = Sandbox::new();
+    let project = sandbox.project("app");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/secrets/secrets.jsonl");
+    let corpus = std::fs::read_to_string(corpus).unwrap();
+    let items = corpus
+        .lines()
+        .step_by(2)
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let items: Vec<Value> = items.collect();
+    let host = Host::new("s", &project);
+    let (mut prompt, mut output) = (String::new(), Vec::new());
+    for item in &items {
+        let text = item["text"].as_str().unwrap();
+        prompt += &format!("{text}\n\n");
+        output.push(text);
+    }
+    sandbox.run_hook("new", &project, &host.prompt(&prompt));
+    for text in output.chunks(8) {
+        let input = host.bash("make deploy", &text.join("\n\n"));
+        sandbox.run_hook("save", &project, &input);
+    }
+    sandbox.run_hook("summary", &project, &host.stop(&prompt));
+    sandbox.run_hook("cleanup", &project, &host.end());
+    sandbox.drain();
+    sandbox.run(&["backup"]);
+    let files = files(&sandbox.home());
+    assert!(files.iter().any(|(name, _)| name.contains("backups/")));
+    let secrets = items
+        .iter()
+        .flat_map(|item| item["secrets"].as_array().unwrap());
+    let leaks: Vec<_> = secrets
+        .filter_map(|secret| Some((secret.as_str()?, holds(&files, secret.as_str()?)?)))
+        .collect();
+    assert_eq!(leaks, []);
+    let redacted = "select count(*) from events where event like '%[redacted:%'";
+    assert!(sandbox.count("memory.db", redacted) > 10);
+}
+
 #[test]
 fn what_a_secret_file_holds_is_not_kept_however_it_is_shown() {
     let sandbox = Sandbox::new();

@@ -34,6 +34,8 @@ impl Sandbox {
             environment: BTreeMap::from([
                 // Else a hook on a busy machine would leave a reminder out.
                 ("FOREWORD_SHOW_WITHIN_MS".into(), "60000".into()),
+                // Else a hook on a busy machine would be ended before it is done.
+                ("FOREWORD_HOOK_WITHIN_MS".into(), "60000".into()),
                 // People read local time, which must be the same on every machine.
                 ("TZ".into(), "UTC".into()),
                 // No test asks the real model hub; some start one on loopback.

@@ -849,7 +849,8 @@ fn an_unusable_answer_is_asked_for_again_and_then_it_goes_on_offline() {
 
 #[test]
 fn what_an_agent_was_not_shown_is_left_for_the_next_run_and_what_it_passed_over_is_named() {
-    let world = World::shop();
+    let mut world = World::shop();
+    world.sandbox.set("CLAUDECODE", "1");
     let long = "a long reason that takes room, ".repeat(30);
     for number in 0..40 {
         let point = format!("Decision: Topic {number} is settled, because of {long}");
@@ -942,4 +943,222 @@ fn many_notes_are_asked_about_in_pieces_that_carry_on() {
             && questions[2].contains("- All is well [4f0c2a1e]")
     );
     assert!(!questions[0].contains("docs/runbook.md") && questions[2].contains("docs/runbook.md"));
+}
+
+/// A repository that names programs in every place that git knows.
+struct Armed {
+    world: World,
+    /// Where each program that runs leaves a file of its own.
+    ran: PathBuf,
+}
+
+impl Armed {
+    fn new() -> Armed {
+        let world = World::shop();
+        // Evidence is looked for in the history: a file that is gone, one that moved, one that changed.
+        world.git(&["mv", "src/auth/jwt.rs", "src/auth/legacy.rs"]);
+        world.commit("Old tokens are legacy");
+        fs::remove_file(world.project.join("src/catalog/list.rs")).unwrap();
+        world.put("src/pay/charge.rs", "fn refund_all() {}\n");
+        let ran = world.sandbox.user_home().join("ran");
+        fs::create_dir(&ran).unwrap();
+        Armed { world, ran }
+    }
+
+    /// A program that leaves a file with this name.
+    fn program(&self, name: &str) -> String {
+        let path = self.world.sandbox.user_home().join(format!("{name}.sh"));
+        let script = format!("#!/bin/sh\ntouch {}/{name}\nexit 1\n", self.ran.display());
+        fs::write(&path, script).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(&path, mode).unwrap();
+        path.display().to_string()
+    }
+
+    fn config(&self, key: &str, value: &str) {
+        self.world.git(&["config", key, value]);
+    }
+
+    fn git_file(&self, name: &str, text: &str) {
+        self.world.put(&format!(".git/{name}"), text);
+    }
+
+    /// A remote that lazily fetches the objects that are missing.
+    fn promisor(&self, url: &str) {
+        self.config("remote.evil.url", url);
+        self.config("remote.evil.promisor", "true");
+        self.config("remote.evil.partialclonefilter", "blob:none");
+        self.config("core.repositoryformatversion", "1");
+        self.config("extensions.partialclone", "evil");
+        let objects = self.world.project.join(".git/objects");
+        let missing = Command::new("git")
+            .args(["rev-parse", "HEAD:src/pay/charge.rs"])
+            .current_dir(&self.world.project)
+            .output()
+            .unwrap();
+        let missing = String::from_utf8(missing.stdout).unwrap();
+        let (folder, name) = missing.trim().split_at(2);
+        fs::remove_file(objects.join(folder).join(name)).unwrap();
+    }
+}
+
+/// Each way to have git run a program: a name, and what plants it.
+type Vector = (&'static str, fn(&Armed, &str));
+
+#[rustfmt::skip] // A table is read in lines.
+const VECTORS: [Vector; 20] = [
+    ("textconv", |it, program| {
+        it.config("diff.evil.textconv", program);
+        it.world.put(".gitattributes", "* diff=evil\n");
+    }),
+    ("clean", |it, program| {
+        it.config("filter.evil.clean", program);
+        it.world.put(".gitattributes", "* filter=evil\n");
+    }),
+    ("smudge", |it, program| {
+        it.config("filter.evil.smudge", program);
+        it.config("filter.evil.required", "true");
+        it.git_file("info/attributes", "* filter=evil\n");
+    }),
+    ("process", |it, program| {
+        it.config("filter.evil.process", program);
+        it.world.put(".gitattributes", "* filter=evil\n");
+    }),
+    ("gpg", |it, program| {
+        it.config("gpg.program", program);
+        it.config("log.showSignature", "true");
+    }),
+    ("gpg-ssh", |it, program| {
+        it.config("gpg.format", "ssh");
+        it.config("gpg.ssh.program", program);
+        it.config("gpg.ssh.defaultKeyCommand", program);
+        it.config("log.showSignature", "true");
+    }),
+    ("ssh", |it, program| {
+        it.config("core.sshCommand", program);
+        it.promisor("ssh://example.invalid/x");
+    }),
+    ("ext", |it, program| {
+        it.config("protocol.ext.allow", "always");
+        it.promisor(&format!("ext::{program}"));
+    }),
+    ("upload-pack", |it, program| {
+        it.config("remote.evil.uploadpack", program);
+        it.promisor("/nowhere");
+    }),
+    ("credential", |it, program| {
+        it.config("credential.helper", program);
+        it.promisor("http://127.0.0.1:9/x");
+    }),
+    ("proxy", |it, program| {
+        it.config("core.gitProxy", program);
+        it.promisor("git://127.0.0.1:9/x");
+    }),
+    ("include", |it, program| {
+        it.git_file("more", &format!("[diff \"evil\"]\n\ttextconv = {program}\n"));
+        it.config("include.path", "more");
+        it.world.put(".gitattributes", "* diff=evil\n");
+    }),
+    ("include-if", |it, program| {
+        it.git_file("more", &format!("[filter \"evil\"]\n\tclean = {program}\n"));
+        it.config("includeIf.gitdir:/.path", "more");
+        it.world.put(".gitattributes", "* filter=evil\n");
+    }),
+    ("config-worktree", |it, program| {
+        it.config("extensions.worktreeConfig", "true");
+        it.git_file("config.worktree", &format!("[filter \"evil\"]\n\tclean = {program}\n"));
+        it.world.put(".gitattributes", "* filter=evil\n");
+    }),
+    ("gitfile", |it, program| {
+        it.config("filter.evil.clean", program);
+        it.world.put(".gitattributes", "* filter=evil\n");
+        it.config("core.worktree", "..");
+        let data = it.world.project.join("data");
+        fs::rename(it.world.project.join(".git"), data).unwrap();
+        it.world.put(".git", "gitdir: data\n");
+    }),
+    ("fsmonitor", |it, program| it.config("core.fsmonitor", program)),
+    ("external", |it, program| {
+        it.config("diff.external", program);
+        it.config("diff.evil.command", program);
+        it.world.put(".gitattributes", "* diff=evil\n");
+    }),
+    ("pager", |it, program| {
+        it.config("core.pager", program);
+        it.config("pager.log", program);
+        it.config("core.editor", program);
+    }),
+    ("alias", |it, program| {
+        it.config("alias.log", &format!("!{program}"));
+        it.config("alias.diff-index", &format!("!{program}"));
+        it.config("alias.ls-tree", &format!("!{program}"));
+    }),
+    ("hooks", |it, program| {
+        let hooks = it.world.project.join("hooks");
+        fs::create_dir(&hooks).unwrap();
+        for hook in ["post-index-change", "reference-transaction", "post-checkout", "pre-auto-gc"] {
+            fs::copy(program, hooks.join(hook)).unwrap();
+        }
+        it.config("core.hooksPath", hooks.to_str().unwrap());
+    }),
+];
+
+#[test]
+fn no_program_that_a_repository_names_is_run() {
+    let mut ran = Vec::new();
+    for (name, plant) in VECTORS {
+        let mut armed = Armed::new();
+        plant(&armed, &armed.program(name));
+        for arguments in [&["--diff"][..], &["--sources"], &["--yes"]] {
+            armed.world.run(arguments);
+        }
+        // The worker begins anew.
+        for file in ["synthesis", "master.md"] {
+            fs::remove_file(armed.world.project.join("_memory").join(file)).unwrap();
+        }
+        let sandbox = &mut armed.world.sandbox;
+        sandbox.set("FOREWORD_NOTES_AUTO_SYNTHESIZE_AFTER", "5");
+        sandbox.keep_workers_away();
+        let start = Host::new("s1", &armed.world.project).start("startup");
+        let project = &armed.world.project;
+        armed.world.sandbox.run_hook("context", project, &start);
+        armed.world.sandbox.drain();
+        assert!(project.join("_memory/proposal.md").exists(), "{name}");
+        let names = fs::read_dir(&armed.ran).unwrap().flatten();
+        ran.extend(names.map(|it| it.file_name()));
+    }
+    assert!(ran.is_empty(), "{ran:?}");
+}
+
+#[test]
+fn a_git_in_the_project_itself_is_not_run() {
+    let mut armed = Armed::new();
+    let program = armed.program("git");
+    let tools = armed.world.project.join("tools");
+    fs::create_dir(&tools).unwrap();
+    fs::copy(program, tools.join("git")).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let path = format!(".:tools:{}:{path}", tools.display());
+    armed.world.sandbox.set("PATH", path);
+    assert_has(&armed.world.run(&["--diff"]), "src/catalog/list.rs (gone)");
+    assert_eq!(fs::read_dir(&armed.ran).unwrap().count(), 0);
+}
+
+#[test]
+fn the_record_of_a_cloned_project_gives_git_no_option() {
+    let world = World::shop();
+    world.run(&["--yes"]);
+    let record = world.read("_memory/synthesis");
+    let head = record.lines().find(|it| it.starts_with("head ")).unwrap();
+    let target = world.project.join("written");
+    let option = format!("head --output={}", target.display());
+    world.put("_memory/synthesis", &record.replace(head, &option));
+    world.put("src/new.rs", "fn new() {}\n");
+    world.commit("Something new");
+    world.run(&["--diff"]);
+    let made = fs::read_dir(&world.project).unwrap().flatten();
+    let made: Vec<_> = made
+        .filter(|it| it.file_name().to_string_lossy().starts_with("written"))
+        .collect();
+    assert!(made.is_empty(), "{made:?}");
 }

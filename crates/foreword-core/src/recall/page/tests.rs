@@ -27,6 +27,7 @@ fn line(id: i64, title: &str) -> Line {
         id,
         kind: ObservationType::Bugfix,
         title: title.into(),
+        read_in: None,
         facts: Vec::new(),
         cost: 90,
         by_subagent: false,

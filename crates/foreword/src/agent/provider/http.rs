@@ -178,7 +178,7 @@ pub fn messages(exchanges: &[(String, String)]) -> Vec<Value> {
 
 /// The model's name in a reply.
 pub fn model(reply: &Value) -> Option<String> {
-    let name = text::one_line(reply["model"].as_str()?);
+    let name = text::flat(reply["model"].as_str()?);
     // Servers of local models may give the path of the model's file as its name.
     let name = match name.rsplit_once('/') {
         Some((_, file)) if name.starts_with('/') => file.to_owned(),
@@ -330,7 +330,7 @@ impl<'a> Scene<'a> {
 
     /// A server's text for the user: one line, short, and without the key, in case it is echoed.
     fn quote(&self, words: &str) -> String {
-        let line = text::one_line(words);
+        let line = text::flat(words);
         let line = match self.key {
             Some(Secret(key)) if key.len() >= KEY_MIN => line.replace(key, "[redacted:key]"),
             _ => line,

@@ -40,8 +40,10 @@ fn event(number: i64, kind: EventKind, tool: &str, files: &[(&str, FileRole)]) -
 }
 
 fn batch() -> Vec<Event> {
+    let mut prompt = event(1, EventKind::Prompt, "", &[]);
+    prompt.payload.prompt = Some("What is the origin?".to_owned());
     vec![
-        event(1, EventKind::Prompt, "", &[]),
+        prompt,
         event(
             2,
             EventKind::ToolUse,
@@ -105,6 +107,7 @@ fn a_good_observation_is_taken_as_it_is_and_completed_from_its_events() {
             title: "Lease expiry fixed".into(),
             subtitle: "A dead worker's events are claimed again.".into(),
             facts: strings(&["src/b.rs compares with <= now."]),
+            fact_origins: vec![Origin::Agent],
             narrative: narrative.into(),
             concepts: strings(&["leases"]),
             files: vec![
@@ -287,13 +290,15 @@ fn an_observation_is_trusted_as_little_as_the_least_of_its_events() {
     };
     assert_eq!(origin_of("1"), (Origin::User, 1));
     assert_eq!(origin_of("1, 3"), (Origin::Agent, 2));
-    assert_eq!(origin_of("2, 3"), (Origin::Read, 2));
+    assert_eq!(origin_of("2"), (Origin::Read, 1));
+    // An edit proves what was done, whatever was read before.
+    assert_eq!(origin_of("2, 3"), (Origin::Agent, 2));
     assert_eq!(origin_of("1, 3, 99"), (Origin::Read, 3));
     // The numbers name no event, so all tool uses count.
     assert_eq!(origin_of("0, 99"), (Origin::Read, 3));
     assert_eq!(origin_of(""), (Origin::Read, 3));
     let fetched = event(1, EventKind::ToolUse, "mcp__db__query", &[]);
-    assert_eq!(origin(&[&fetched]), Origin::Read);
+    assert_eq!(of_events(&[&fetched]), Origin::Read);
 }
 
 #[test]

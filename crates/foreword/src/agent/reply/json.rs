@@ -1,7 +1,7 @@
 //! Reads a reply in JSON, from a model that had to follow a schema. It has the same blocks and fields
 //! as a reply in tags.
 
-use foreword_core::text::one_line;
+use foreword_core::text::flat;
 use serde_json::{Map, Value};
 
 use super::{Field, MARKS, NOTHING, Reply, ReplyBlock, TagEnd};
@@ -77,7 +77,7 @@ fn content(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
         Value::Array(items) => {
-            let items = items.iter().map(|it| one_line(&content(it)));
+            let items = items.iter().map(|it| flat(&content(it)));
             items.collect::<Vec<_>>().join("\n")
         }
         _ => String::new(),

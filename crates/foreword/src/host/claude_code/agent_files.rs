@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
+use foreword_core::files::{self, SMALL_MAX};
 use serde_json::Value;
 
 use super::{transcripts, user_settings};
@@ -50,7 +51,7 @@ pub fn remove_sessions(home: &Home) {
 
 fn remove_sessions_in(folder: &Path, agent: &Path) {
     let is_over = |path: &PathBuf| {
-        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let text = files::read_text(path, SMALL_MAX).unwrap_or_default();
         let session: Value = serde_json::from_str(&text).unwrap_or_default();
         let pid = session["pid"]
             .as_u64()

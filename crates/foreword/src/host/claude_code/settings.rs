@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
+use foreword_core::files::{self, SMALL_MAX};
 use foreword_core::host::{Hook, HostEvent};
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::cst::{CstBooleanLit, CstNode};
@@ -214,7 +215,7 @@ pub const PLUGINS: &str = "enabledPlugins";
 /// The plugins that the user's settings name.
 pub fn plugins() -> Vec<String> {
     let settings = super::user_settings().ok();
-    let text = settings.and_then(|path| std::fs::read_to_string(path).ok());
+    let text = settings.and_then(|path| files::read_text(&path, SMALL_MAX).ok());
     let settings = serde_json::from_str(&text.unwrap_or_default());
     let settings: serde_json::Value = settings.unwrap_or_default();
     let plugins = settings[PLUGINS].as_object();

@@ -39,12 +39,7 @@ pub fn lock(folder: &Folder) -> anyhow::Result<File> {
 
 /// The record of the last synthesis; an empty one if there is none.
 pub fn last(folder: &Folder) -> SynthesisRecord {
-    let bytes = fs::read(record_path(folder)).unwrap_or_default();
-    SynthesisRecord::read(&String::from_utf8_lossy(&bytes))
-}
-
-fn record_path(folder: &Folder) -> PathBuf {
-    folder.path.join("synthesis")
+    SynthesisRecord::read(&folder.record_text())
 }
 
 fn proposal_path(folder: &Folder) -> PathBuf {
@@ -56,7 +51,7 @@ impl Proposal {
         self.archive(folder)?;
         let mut both = last(folder);
         both.sections.extend(self.record.sections.iter().cloned());
-        folder.write(&record_path(folder), &both.to_string())?;
+        folder.write(&folder.record(), &both.to_string())?;
         fault::point("synthesis:before-master");
         folder.write(&folder.master(), &self.text)?;
         fault::point("synthesis:after-master");
@@ -70,7 +65,7 @@ impl Proposal {
             master: None,
             ..self.record.clone()
         };
-        folder.write(&record_path(folder), &record.to_string())
+        folder.write(&folder.record(), &record.to_string())
     }
 
     /// Writes proposal.md, for somebody to read and accept.

@@ -4,14 +4,14 @@
 //! gave, as a later synthesis carries on an earlier one. An agent that writes the master itself is
 //! given the same text. Answers are untrusted, and checked by core (`notes::synthesis::read_reply`).
 
-use foreword_core::notes::master::worded;
+use foreword_core::notes::master::{SECTIONS, worded};
 use foreword_core::notes::synthesis::{MasterReply, Section, Taken, read_reply};
 use foreword_core::redact::thorough;
-use foreword_core::text::{self, one_line, shorten};
+use foreword_core::text::{self, flat, shorten};
 
 use super::Synthesis;
 use crate::agent::ask::{WhilePaused, ask};
-use crate::notes::printable;
+use crate::output::{self, SafeText};
 use crate::service;
 
 /// The longest text of one note, in bytes.
@@ -49,7 +49,7 @@ impl Synthesis<'_> {
                     self.config,
                     "synthesize",
                     WhilePaused::Fail,
-                    &form,
+                    form.as_str(),
                     &question,
                     None,
                 )?;
@@ -67,37 +67,69 @@ impl Synthesis<'_> {
 
     /// The text for an agent that writes the master: the oldest notes as far as they fit, at least
     /// one. Also returns how many notes that are.
-    pub(super) fn for_agent(&self, base: &str, notes: &[&Taken]) -> (String, usize) {
+    /// A person gets all notes, without a frame.
+    pub(super) fn for_agent(&self, base: &str, notes: &[&Taken]) -> (SafeText, usize) {
+        let by_agent = self.options.by_agent;
         let text = |notes: &[&Taken]| {
-            let text = format!("{}\n\n{}", self.form(), self.material(base, notes, true));
-            printable(&thorough(&text).text)
+            let mut text = self.form();
+            text.push(&SafeText::own("\n\n", &[]));
+            let data = self.material(base, notes, true);
+            text.push(&if by_agent {
+                output::framed_data(&data)
+            } else {
+                data
+            });
+            text
         };
-        let room = SOURCES_MAX.saturating_sub(text(&[]).len());
+        if !by_agent {
+            return (text(notes), notes.len());
+        }
+        let room = SOURCES_MAX.saturating_sub(text(&[]).as_str().len());
         let shown = groups(notes, room / 4)[0].len();
         (text(&notes[..shown]), shown)
     }
 
-    fn form(&self) -> String {
-        let sections: Vec<_> = self.names.iter().map(|it| format!("## {it}")).collect();
+    /// What the writer of a master is asked for. Names of sections that a file in the project gave are
+    /// no words of ours: they stand with the data.
+    fn form(&self) -> SafeText {
         // A word takes about 1.3 tokens, and links need room.
         let words = self.config.notes.master_max_tokens / 2;
-        include_str!("prompt.md")
-            .replace("{{words}}", &words.to_string())
-            .replace("{{sections}}", &sections.join("\n"))
+        let sections = match self.has_own_sections() {
+            true => "(those that “Sections” lists in the data)".to_owned(),
+            false => self.headings(),
+        };
+        SafeText::own(
+            include_str!("prompt.md"),
+            &[("words", &words.to_string()), ("sections", &sections)],
+        )
+    }
+
+    fn headings(&self) -> String {
+        let sections = self.names.iter().map(|it| format!("## {it}"));
+        sections.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Whether the sections are others than the usual ones, and not named by the command.
+    fn has_own_sections(&self) -> bool {
+        let is_usual = |it: &String| SECTIONS.contains(&it.as_str());
+        self.options.sections.is_empty() && !self.names.iter().all(is_usual)
     }
 
     /// The memory so far, these notes and the state of the project, between fences that no text
     /// inside can close.
-    fn material(&self, base: &str, notes: &[&Taken], with_project: bool) -> String {
+    fn material(&self, base: &str, notes: &[&Taken], with_project: bool) -> SafeText {
         let id = uuid::Uuid::now_v7().simple().to_string();
         let fence = &id[24..];
-        let mut out = String::new();
+        let mut out = SafeText::default();
         let mut add = |what: &str, text: &str| {
-            let text = text.trim();
-            if !text.is_empty() {
-                out += &format!("{what}:\n<data {fence}>\n{text}\n</data {fence}>\n\n");
+            let text = thorough(text).text;
+            if !text.trim().is_empty() {
+                out.push(&SafeText::data(what, fence, &text));
             }
         };
+        if self.has_own_sections() {
+            add("Sections", &self.headings());
+        }
         add("The memory so far", base);
         for taken in notes {
             let label = &self.labels[&taken.session];
@@ -118,7 +150,7 @@ impl Synthesis<'_> {
             }
             add("Documents, their headings", &docs);
             let commits = sources.commits.iter().take(COMMITS_MAX);
-            let commits = commits.map(|it| shorten(&one_line(it), COMMIT_MAX).into_owned());
+            let commits = commits.map(|it| shorten(&flat(it), COMMIT_MAX).into_owned());
             let commits = commits.collect::<Vec<_>>().join("\n");
             add("Commits since the last time, the newest first", &commits);
             let code = [&sources.languages[..], &sources.folders].concat();

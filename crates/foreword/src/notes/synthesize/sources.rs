@@ -10,7 +10,7 @@ use foreword_core::notes::evidence::Evidence;
 use foreword_core::notes::record::{SynthesisRecord, hash};
 use foreword_core::notes::synthesis::Taken;
 use foreword_core::notes::{Folder, Note, NotesError};
-use foreword_core::text::{self, count, one_line};
+use foreword_core::text::{self, count, flat};
 
 use super::git::Git;
 
@@ -101,7 +101,7 @@ impl Sources {
             });
         }
         let line = text::capitalised(&parts.join("; "));
-        (!line.is_empty()).then(|| format!("{}.", one_line(&line)))
+        (!line.is_empty()).then(|| format!("{}.", flat(&line)))
     }
 }
 
@@ -126,8 +126,8 @@ fn documents(root: &Path) -> BTreeMap<String, String> {
     paths.sort();
     paths.truncate(DOCS_MAX);
     let read = |path: PathBuf| {
-        let small = std::fs::metadata(&path).is_ok_and(|it| it.len() <= DOC_MAX);
-        let text = std::fs::read_to_string(&path).ok().filter(|_| small)?;
+        let text = files::read_in(root, &path, DOC_MAX).and_then(files::text);
+        let text = text.ok()?;
         let name = path.strip_prefix(root).ok()?.to_str()?.to_owned();
         Some((name, text))
     };
@@ -167,7 +167,7 @@ fn outline(doc: &str) -> String {
     for line in doc.lines().map(str::trim).filter(|it| !it.is_empty()) {
         let is_heading = line.starts_with('#');
         if is_heading || wanted {
-            lines.push(text::shorten(&one_line(line), 160).into_owned());
+            lines.push(text::shorten(&flat(line), 160).into_owned());
         }
         wanted = is_heading;
     }

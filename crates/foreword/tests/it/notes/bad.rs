@@ -25,10 +25,7 @@ fn a_draft_that_is_no_note_is_refused_with_every_reason() {
     ");
     assert_same(&before, &tree(&desk.project));
     let fails = desk.fail(&["summarize", "s1", "--draft", "/nowhere/draft.md"]);
-    assert_eq!(
-        fails,
-        "foreword: /nowhere/draft.md: No such file or directory (os error 2)\n"
-    );
+    assert_eq!(fails, "foreword: /nowhere/draft.md: it does not exist\n");
     fs::write(desk.sandbox.user_home().join("bytes"), b"# \xff\xfe").unwrap();
     let bytes = desk.sandbox.user_home().join("bytes");
     let fails = desk.fail(&["summarize", "s1", "--draft", bytes.to_str().unwrap()]);

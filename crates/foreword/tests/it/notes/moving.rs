@@ -27,7 +27,7 @@ fn notes_are_listed_with_their_problems() {
     insta::assert_snapshot!(list, @"
     TODAY  Retries in the client  _memory/conversations/s1.md
                 PROJECT/_memory/conversations/s0.md is not UTF-8; fix or move it, it was left alone
-    -           [31mMine  _memory/web/conversations/s2.md
+    -           ␛[31mMine  _memory/web/conversations/s2.md
                 line 2: text before the first section
                 line 2: `## Context` is missing or empty: one or two sentences
                 line 2: `## Tracking Points` is missing or empty: lines `- Label: text`
