@@ -16,7 +16,13 @@ fn what_a_later_session_takes_back_is_superseded_and_nothing_else() {
         let first = first_changes(&case);
         let expected = case["reversal"].as_bool().unwrap();
         let is_wrong = |it: &&Change| it.superseded != expected || it.in_index == expected;
-        wrong.extend(first.iter().filter(is_wrong).map(|it| format!("{it:?}")));
+        let name = &case["name"];
+        wrong.extend(
+            first
+                .iter()
+                .filter(is_wrong)
+                .map(|it| format!("{name}: {it:?}")),
+        );
         assert_eq!(first.len(), 1, "{}", case["name"]);
     }
     assert_eq!(wrong, [""; 0]);
@@ -25,7 +31,6 @@ fn what_a_later_session_takes_back_is_superseded_and_nothing_else() {
 /// A change of the first session, after the second one.
 #[derive(Debug)]
 struct Change {
-    title: String,
     superseded: bool,
     in_index: bool,
 }
@@ -98,7 +103,6 @@ fn first_changes(case: &Value) -> Vec<Change> {
         Ok(Change {
             in_index: index.contains(&title),
             superseded: row.get(1)?,
-            title,
         })
     };
     let changes = statement.query_map([], change).unwrap();

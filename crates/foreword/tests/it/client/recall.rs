@@ -174,7 +174,7 @@ fn the_writing_costs_a_line_a_tool_and_a_call() {
             );
             let call = json!({"tool": "mcp__foreword__remember", "input": {"text": text}});
             let last = json!(format!("Done with part {number}."));
-            let decides = calls && number % 3 != 0;
+            let decides = calls && !number.is_multiple_of(3);
             if decides {
                 vec![call, last]
             } else {
