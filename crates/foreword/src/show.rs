@@ -507,11 +507,9 @@ pub fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
     };
     let [old, new] = [before, after].map(Option::unwrap_or_default);
     let diff = similar::TextDiff::from_lines(old, new);
-    let diff = diff
-        .unified_diff()
+    diff.unified_diff()
         .header(&name(before), &name(after))
-        .to_string();
-    diff
+        .to_string()
 }
 
 pub fn restored(name: &str, restored: &Restored) -> String {
