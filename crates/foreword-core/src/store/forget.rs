@@ -23,6 +23,7 @@ use super::sessions::{SessionRow, name_session};
 use super::{Store, json};
 use crate::db::{self, Rows as _};
 use crate::fault;
+use crate::files;
 use crate::model::{Millis, Observation, SessionDigest};
 use crate::text;
 
@@ -345,9 +346,12 @@ fn note_forgotten(memory: &Connection, at: Millis) -> rusqlite::Result<()> {
     written.map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
+/// The most that is read of the file of forgotten sessions; an entry has about 100 bytes.
+const FORGOTTEN_MAX: u64 = 256 << 20;
+
 /// Adds the entries of the file beside the memory at `path` that the memory lacks.
 pub(crate) fn recall_forgotten(memory: &Connection, path: &Path) -> rusqlite::Result<()> {
-    let Ok(text) = std::fs::read_to_string(db::beside(path, ".forgotten")) else {
+    let Ok(text) = files::read_text(&db::beside(path, ".forgotten"), FORGOTTEN_MAX) else {
         return Ok(());
     };
     let lines = text.lines();

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
+use foreword_core::files::{self, SMALL_MAX};
 use foreword_core::model::{FileRole, Millis, ObservationType, TouchedFile};
 use foreword_core::store::Editable;
 use foreword_core::text::rfc3339;
@@ -174,7 +175,7 @@ fn edited(text: &str) -> anyhow::Result<Option<String>> {
         status.success(),
         "the editor {editor} failed, so nothing was changed"
     );
-    let after = std::fs::read_to_string(&path).context("could not read the document")?;
+    let after = files::read_text(&path, SMALL_MAX).context("could not read the document")?;
     Ok((after != text).then_some(after))
 }
 

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail};
 use clap::{Subcommand, ValueEnum};
+use foreword_core::files::{self, ReadError};
 use foreword_core::search;
 use foreword_core::store::Export;
 use serde_json::json;
@@ -88,12 +89,12 @@ const FILE_MAX: u64 = 512 * 1024 * 1024;
 pub fn import(args: &ImportArgs) -> anyhow::Result<()> {
     let ImportSource::File(args) = &args.source;
     let path = args.path.display().to_string();
-    let size = std::fs::metadata(&args.path).with_context(|| format!("could not read {path}"))?;
-    ensure!(
-        size.len() <= FILE_MAX,
-        "{path} is larger than 512 MB; export fewer items at a time, with filters"
-    );
-    let bytes = std::fs::read(&args.path).with_context(|| format!("could not read {path}"))?;
+    let bytes = match files::read(&args.path, FILE_MAX) {
+        Err(ReadError::TooLarge(_)) => {
+            bail!("{path} is larger than 512 MB; export fewer items at a time, with filters")
+        }
+        read => read.with_context(|| format!("could not read {path}"))?,
+    };
     let export = Export::read(&bytes).with_context(|| path.clone())?;
     let reader = Reader::here()?;
     let from = args.path.file_name().unwrap_or_default().to_string_lossy();

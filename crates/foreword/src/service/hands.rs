@@ -7,12 +7,12 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 
 use anyhow::{Context as _, ensure};
+use foreword_core::files::{self, SMALL_MAX};
 use foreword_core::model::{Millis, ObservationType, Origin, Verdict};
 use foreword_core::redact::thorough;
 use foreword_core::store::{
     Change, Editable, Export, HostSession, ImportSource, Imported, Store, ToRemember, Whose,
 };
-use foreword_core::text::if_there;
 
 use super::{Reader, embed_client, home_to_write, memory_to_write};
 use crate::home::Home;
@@ -309,7 +309,8 @@ pub fn import(
 /// The key by which this data directory recognises its own exports; made when it is first needed.
 fn export_key(home: &Home) -> anyhow::Result<[u8; 32]> {
     let path = home.export_key();
-    let read = || if_there(std::fs::read(&path)).context("could not read export.key");
+    let read =
+        || files::if_there(files::read(&path, SMALL_MAX)).context("could not read export.key");
     if let Some(key) = read()? {
         return key
             .try_into()

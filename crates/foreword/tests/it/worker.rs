@@ -267,6 +267,7 @@ fn a_background_worker_has_nothing_of_the_session_that_started_it() {
     names.sort_unstable();
     let expected = [
         "FOREWORD_HOME",
+        "FOREWORD_HOOK_WITHIN_MS",
         "FOREWORD_MODEL_HUB",
         "FOREWORD_PROVIDER",
         "FOREWORD_SHOW_WITHIN_MS",
