@@ -78,12 +78,21 @@ pub fn print_words(words: &str) {
     }
 }
 
+/// Prints text of the memory without a limit, because it was cut to size before, or must be seen whole.
+pub fn print_whole(text: &str) {
+    let text = SafeText::plain(text);
+    if host::is_agent_here() {
+        output::framed_data(&text).print();
+    } else {
+        text.print();
+    }
+}
+
 /// Prints the change of a file that may be somebody else's: all of it, since it may have to be approved.
 pub fn print_diff(path: &Path, before: Option<&str>, after: Option<&str>) {
     let diff = diff(path, before, after);
     if host::is_agent_here() {
-        output::framed_data(&SafeText::plain(&diff)).print();
-        return;
+        return print_whole(&diff);
     }
     for line in diff.lines() {
         match line.chars().next() {

@@ -295,6 +295,14 @@ fn an_agent_is_shown_whole_lines_up_to_a_limit_and_a_person_everything() {
     }
 }
 
+#[test]
+fn pages_of_our_own_keep_their_brackets() {
+    let sandbox = Sandbox::new();
+    for arguments in [&["man"][..], &["help", "search"], &["completions", "zsh"]] {
+        assert!(!sandbox.run(arguments).contains('‹'), "{arguments:?}");
+    }
+}
+
 /// Everything is printed by the macros of `output`, which these ways would pass by.
 #[test]
 fn no_file_prints_past_the_door() {
