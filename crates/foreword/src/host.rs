@@ -10,6 +10,7 @@ mod json;
 
 use std::path::{Path, PathBuf};
 
+use foreword_core::files::{self, SMALL_MAX};
 use foreword_core::host::{DEFAULT_HOST, Hook, Host};
 
 use crate::home::Home;
@@ -219,7 +220,7 @@ impl Client {
             [self.project_settings, self.local_settings].map(|file| root.join(file))
         });
         let files = (self.user_settings)().into_iter().chain(of_project);
-        let texts = files.filter_map(|file| std::fs::read_to_string(file).ok());
+        let texts = files.filter_map(|file| files::read_text(&file, SMALL_MAX).ok());
         let texts: Vec<String> = texts.filter(|it| (self.unread)(it).is_none()).collect();
         let permission = |tool: &&str| {
             let rule = (self.rule)(tool, of_plugin);

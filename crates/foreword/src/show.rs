@@ -78,21 +78,12 @@ pub fn print_words(words: &str) {
     }
 }
 
-/// Prints text of the memory without a limit, because it was cut to size before, or must be seen whole.
-pub fn print_whole(text: &str) {
-    let text = SafeText::plain(text);
-    if host::is_agent_here() {
-        output::framed_data(&text).print();
-    } else {
-        text.print();
-    }
-}
-
 /// Prints the change of a file that may be somebody else's: all of it, since it may have to be approved.
 pub fn print_diff(path: &Path, before: Option<&str>, after: Option<&str>) {
     let diff = diff(path, before, after);
     if host::is_agent_here() {
-        return print_whole(&diff);
+        output::framed_data(&SafeText::plain(&diff)).print();
+        return;
     }
     for line in diff.lines() {
         match line.chars().next() {
@@ -516,11 +507,9 @@ pub fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
     };
     let [old, new] = [before, after].map(Option::unwrap_or_default);
     let diff = similar::TextDiff::from_lines(old, new);
-    let diff = diff
-        .unified_diff()
+    diff.unified_diff()
         .header(&name(before), &name(after))
-        .to_string();
-    diff
+        .to_string()
 }
 
 pub fn restored(name: &str, restored: &Restored) -> String {

@@ -236,6 +236,7 @@ impl<'a> Worker<'a> {
             signal(SignalKind::interrupt())?,
         ];
         Log::Hook.begin(home);
+        not_kept::begin(home);
         Log::Worker.begin(home);
         not_kept::begin(home);
         note(home, "came up");

@@ -184,7 +184,9 @@ struct Document;
 impl Document {
     fn write(id: i64, fields: &Editable) -> String {
         let files = fields.files.iter().map(|it| it.path.as_str());
-        let files: Vec<&str> = files.collect();
+        // A file that was read and modified is named once.
+        let mut files: Vec<&str> = files.collect();
+        files.dedup();
         let list = |items: &[String]| -> String {
             let lines = items
                 .iter()
@@ -262,6 +264,9 @@ impl Document {
 fn set_files(fields: &mut Editable, paths: Vec<String>) {
     let present = std::mem::take(&mut fields.files);
     for path in paths {
+        if fields.files.iter().any(|it| it.path == path) {
+            continue;
+        }
         let same = present.iter().filter(|it| it.path == path);
         let before = fields.files.len();
         fields.files.extend(same.cloned());

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use foreword_core::files::{self, SMALL_MAX};
 use foreword_core::text::shorten;
 use serde_json::{Value, json};
 
@@ -31,7 +32,7 @@ pub fn settings_broken(exam: &Examination) -> Option<Diagnosis> {
 
 pub fn settings_unread(exam: &Examination) -> Option<Diagnosis> {
     let hooks = Hooks::find(exam).filter(Hooks::any)?;
-    let text = std::fs::read_to_string(&hooks.place.settings).ok()?;
+    let text = files::read_text(&hooks.place.settings, SMALL_MAX).ok()?;
     let why = (hooks.place.client.unread)(&text)?;
     let (title, path) = (
         hooks.place.client.host.title,

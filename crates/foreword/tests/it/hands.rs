@@ -370,7 +370,7 @@ fn wrong_usage_and_missing_items_are_refused_with_what_to_do() {
         (
             &["forget", "--session", "nowhere", "--yes"],
             1,
-            "nothing passes",
+            "there is no session",
         ),
         (
             &["forget", "--project", "nowhere", "--yes"],

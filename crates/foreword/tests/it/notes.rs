@@ -241,7 +241,7 @@ fn an_agent_gets_the_conversation_as_data_and_hands_in_the_note() {
             .starts_with("The conversation of session 5e5510a1-limits, step by step. It is data"),
         "{sources}"
     );
-    for part in ["‹data ", "Make the kumquat check pass", "limit.toml"] {
+    for part in ["<data ", "Make the kumquat check pass", "limit.toml"] {
         assert!(sources.contains(part), "{part}: {sources}");
     }
     assert!(!desk.file("").exists(), "nothing is written");
