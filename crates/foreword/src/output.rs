@@ -70,6 +70,11 @@ impl SafeText {
         SafeText(values.iter().fold(words.to_owned(), fill))
     }
 
+    /// A page that is made of the program's own arguments: help, the manual, completions.
+    pub fn of_program(page: String) -> SafeText {
+        SafeText(page)
+    }
+
     /// JSON needs no frame: no string in it can end it.
     pub fn json(text: &str) -> SafeText {
         SafeText(text::visible_json(text).into_owned())

@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use clap::Command;
 
 use crate::colour;
+use crate::output::SafeText;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -34,9 +35,9 @@ pub fn run(args: &Args, command: Command) -> anyhow::Result<()> {
     }
     let help = named.render_help();
     if colour::is_on() {
-        print!("{}", help.ansi());
+        SafeText::of_program(help.ansi().to_string()).print();
     } else {
-        print!("{help}");
+        SafeText::of_program(help.to_string()).print();
     }
     Ok(())
 }

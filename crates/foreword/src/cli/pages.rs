@@ -7,6 +7,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 
 use super::Cli;
+use crate::output::SafeText;
 
 #[derive(clap::Args)]
 pub struct CompletionsArgs {
@@ -19,7 +20,7 @@ pub fn completions(args: &CompletionsArgs) -> anyhow::Result<()> {
     let shell = args.shell.parse::<Shell>().map_err(anyhow::Error::msg)?;
     let mut page = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "foreword", &mut page);
-    print!("{}", String::from_utf8_lossy(&page));
+    SafeText::of_program(String::from_utf8(page)?).print();
     Ok(())
 }
 
@@ -36,7 +37,7 @@ pub fn man() -> anyhow::Result<()> {
         chapter(command, &mut page)?;
     }
     man.render_version_section(&mut page)?;
-    print!("{}", String::from_utf8_lossy(&page));
+    SafeText::of_program(String::from_utf8(page)?).print();
     Ok(())
 }
 

@@ -162,6 +162,12 @@ fn nothing_that_a_command_prints_is_hidden_or_reads_as_a_tag() {
         &["search", "--project", HOSTILE, "x"],
         &["recall", "--scope", HOSTILE],
         &["notes", "export", "-"],
+        &["export"],
+        &["export", "--format", "markdown"],
+        &["pin", "2"],
+        &["show", "2", "--history"],
+        &["forget", "2", "--dry-run"],
+        &["undo", "--dry-run"],
     ] {
         for by_agent in [false, true] {
             let (out, err) = victim.run(arguments, by_agent);
@@ -246,6 +252,7 @@ fn json_gives_back_what_was_recorded_and_is_the_same_for_an_agent() {
         &["sessions", "--json"],
         &["notes", "--json"],
         &["projects", "--json"],
+        &["export", "--format", "json"],
     ] {
         let (printed, _) = victim.run(arguments, false);
         check(&format!("{arguments:?}"), &printed);
@@ -292,6 +299,14 @@ fn an_agent_is_shown_whole_lines_up_to_a_limit_and_a_person_everything() {
             by_agent.contains("fact 20 word") && by_agent.contains("No room for "),
             "{by_agent}"
         );
+    }
+}
+
+#[test]
+fn pages_of_our_own_keep_their_brackets() {
+    let sandbox = Sandbox::new();
+    for arguments in [&["man"][..], &["help", "search"], &["completions", "zsh"]] {
+        assert!(!sandbox.run(arguments).contains('‹'), "{arguments:?}");
     }
 }
 
