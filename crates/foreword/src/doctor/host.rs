@@ -31,8 +31,9 @@ pub fn settings_broken(exam: &Examination) -> Option<Diagnosis> {
 
 pub fn settings_unread(exam: &Examination) -> Option<Diagnosis> {
     let hooks = Hooks::find(exam).filter(Hooks::any)?;
-    let text = std::fs::read_to_string(&hooks.place.settings).ok()?;
-    let why = (hooks.place.client.unread)(&text)?;
+    let mut settings = exam.settings.iter();
+    let (_, text) = settings.find(|(place, _)| *place == hooks.place)?;
+    let why = (hooks.place.client.unread)(text.as_ref().ok()?)?;
     let (title, path) = (
         hooks.place.client.host.title,
         hooks.place.settings.display(),
