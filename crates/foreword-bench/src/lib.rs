@@ -8,6 +8,7 @@
 //!
 //! `derive` measures what one more event of a long turn costs the worker, `redaction` both stages of
 //! redaction.
+//! `hands` measures what a person's changes cost, and kills them.
 //! `agent` counts the calls and tokens of the memory agent; its model is a server in this process.
 //! `agent::live` has a real model asked.
 //! `search` measures the speed of search (`plot` draws it, `server` measures the MCP server's memory,
@@ -52,6 +53,7 @@ mod census;
 pub mod trial;
 
 mod crash;
+mod hands;
 mod load;
 mod soak;
 
@@ -99,6 +101,8 @@ enum Bench {
     Mine(mine::Args),
     /// Kills hooks and workers, then checks that no event is lost, stored twice or stuck
     Crash(crash::Args),
+    /// Changes by hand in a large memory: their time; or, killed, whether they are made wholly or not at all
+    Hands(hands::Args),
     /// Many events a second for some minutes: times of hooks, memory and files of the worker
     Load(load::Args),
     /// Sessions, kills and outages for some minutes: processes, memory, files and disk
@@ -119,6 +123,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Bench::Vectors(args) => vectors::run(args),
         Bench::Mine(args) => mine::run(args),
         Bench::Crash(args) => crash::run(args),
+        Bench::Hands(args) => hands::run(args),
         Bench::Load(args) => load::run(args),
         Bench::Soak(args) => soak::run(args),
         Bench::Size(args) => size::run(args),

@@ -89,7 +89,7 @@ fn measured(observations: u32, events: u32) -> anyhow::Result<[f64; 2]> {
             provider: "offline",
             now: at,
         })?;
-        store.keep_house(at, events_kept)?;
+        store.keep_house(at, events_kept, 30 * 24 * 3_600_000)?;
     }
     let backup = store.back_up(&home.backups(), now)?;
     let memory = std::fs::metadata(home.memory())?.len();

@@ -309,7 +309,7 @@ impl Drop for Trial {
 }
 
 /// The variable that names a point to die at, or a planted defect.
-const FAULT: &str = "FOREWORD_FAULT";
+pub(crate) const FAULT: &str = "FOREWORD_FAULT";
 
 /// Counts of stored events and of faults, with a text for each fault.
 #[derive(Debug, Default, Serialize)]

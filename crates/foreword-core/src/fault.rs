@@ -61,12 +61,19 @@ pub const POINTS: &[&str] = &[
 ];
 
 /// Points that an ordinary run of a worker does not reach: in commands that write into a project's
-/// `_memory/`, and where the databases of unreleased versions are set aside.
+/// `_memory/` or change items by hand, and where the databases of unreleased versions are set aside.
 pub const OF_COMMANDS: &[&str] = &[
     "notes:before-rename",
     "synthesis:before-master",
     "synthesis:after-master",
     "unreleased:after-record",
+    "forget:before-file",
+    "forget:before-commit",
+    "forget:after-commit",
+    "hands:before-commit",
+    "undo:after-item",
+    "undo:before-commit",
+    "undo:after-commit",
 ];
 
 #[cfg(any(debug_assertions, feature = "faults"))]

@@ -170,6 +170,28 @@ string_enum! {
 }
 
 string_enum! {
+    /// What a person did to an item by hand.
+    Action {
+        Remember = "remember",
+        Edit = "edit",
+        Pin = "pin",
+        Hide = "hide",
+        Relate = "relate",
+        Import = "import",
+    }
+}
+
+string_enum! {
+    /// What a person says about two observations.
+    Verdict {
+        /// The first replaces the second.
+        Supersedes = "supersedes",
+        /// Neither replaces the other.
+        Unrelated = "unrelated",
+    }
+}
+
+string_enum! {
     /// The ways in which a request to a model can fail.
     FailureKind {
         /// 401, 403, not logged in.

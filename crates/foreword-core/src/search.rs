@@ -30,7 +30,7 @@ pub use embedded::{LoadedVectors, Unembedded};
 pub use filter::Filter;
 pub use fuse::{Meaning, search_by_meaning};
 pub use group::{Group, complete, grouped};
-pub use list::{freshen, same_turn, stale_factor, timeline};
+pub use list::{freshen, ids, same_turn, stale_factor, timeline};
 pub use rank::WEIGHTS;
 pub use related::Related;
 pub use sessions::{SessionTitle, ShownItem, SummaryLine, sessions, sessions_of};
@@ -121,6 +121,10 @@ pub struct Hit {
     pub retracted: Option<String>,
     /// Who or what an observation comes from.
     pub origin: Option<Origin>,
+    pub pinned: bool,
+    pub hidden: bool,
+    /// The last moment at which it holds; none if it has no time limit.
+    pub until: Option<Millis>,
     /// Higher is better. None if the query has no words.
     pub score: Option<f64>,
     pub matched: Option<Matched>,

@@ -1,13 +1,14 @@
 //! The memory itself: memory.db.
 //!
 //! The worker writes here. Commands and the MCP server write too: for `redo`, `retry`, `projects`,
-//! `remember` and `forget`, the cost of a call to a model, and before a search the notes that
+//! what a person does by hand, the cost of a call to a model, and before a search the notes that
 //! changed (`crate::notes::mirror`). `events` completes a claimed batch with the stored events of
 //! its turns; `commit` stores what was derived, in one transaction with the ids and keys of the
 //! events it came from; `observations` counts an observation that repeats an older one (`kin` compares
 //! them) and marks a superseded one; `closing` stores what a model wrote about a session that is over,
 //! `conversations` what it was asked and answered before; `redo` finds the turns that can be derived
-//! from again. `docs/schema.md` shows the tables.
+//! from again. `remember`, `hands`, `forget` and `export` do what a person asks for.
+//! `docs/schema.md` shows the tables.
 //!
 //! Observations, summaries, prompts and notes are *items*: they share one sequence of numbers.
 
@@ -15,6 +16,9 @@ mod closing;
 mod commit;
 mod conversations;
 mod events;
+mod export;
+mod forget;
+mod hands;
 pub mod kin;
 pub mod ledger;
 mod observations;
@@ -39,9 +43,12 @@ use crate::model::{Freshness, Kind, Millis, ObservationType, Origin};
 pub use closing::{Closing, ShownObservation, ShownSession, ShownTurn};
 pub use commit::{Batch, DerivedTurn, Replaces};
 pub use events::{EarlierChange, RecentTurns};
+pub use export::{Export, ExportedItem, ImportError, ImportSource, Imported, Whose};
+pub(crate) use forget::{recall_forgotten, stay_forgotten, without_titles};
+pub(crate) use hands::keep_changes_by_hand;
+pub use hands::{Change, Editable, HandsError, Judged, PINS_MAX};
 pub use redo::{DerivedItem, WholeTurns};
-pub use remember::ToRemember;
-pub(crate) use remember::recall_forgotten;
+pub use remember::{Remembered, ToRemember};
 pub(crate) use sessions::upsert_project;
 pub use sessions::{HostSession, Project};
 
@@ -65,6 +72,10 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
         number: 104,
         sql: include_str!("store/0005_ledger_turn.sql"),
+    },
+    Migration {
+        number: 105,
+        sql: include_str!("store/0006_hands.sql"),
     },
     Migration {
         number: 106,
@@ -154,9 +165,14 @@ impl Store {
         db::check_own_schema(&self.connection, MIGRATIONS)
     }
 
-    /// Marks silent sessions as interrupted, and deletes events, marks and receipts that are past
-    /// their time.
-    pub fn keep_house(&self, now: Millis, events_kept: Millis) -> rusqlite::Result<()> {
+    /// Marks silent sessions as interrupted, and deletes events, marks, receipts and entries of the
+    /// journal that are past their time.
+    pub fn keep_house(
+        &self,
+        now: Millis,
+        events_kept: Millis,
+        journal_kept: Millis,
+    ) -> rusqlite::Result<()> {
         self.connection.execute(
             "update sessions
              set state = 'interrupted'
@@ -183,6 +199,10 @@ impl Store {
         self.connection.execute(
             "delete from receipts where at < :before",
             named_params! {":before": last - RECEIPTS_KEPT},
+        )?;
+        self.connection.execute(
+            "delete from journal where at < :before",
+            named_params! {":before": now - journal_kept},
         )?;
         self.merge_texts()
     }
@@ -313,6 +333,7 @@ pub struct ItemFreshness {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
+#[expect(clippy::large_enum_variant, reason = "few items are read at a time")]
 pub enum ItemBody {
     Observation(ObservationItem),
     Summary(SummaryItem),
@@ -347,6 +368,18 @@ pub struct ObservationItem {
     pub supersedes: Vec<i64>,
     /// How often it was derived.
     pub times: u32,
+    #[serde(serialize_with = "crate::text::serialize_time")]
+    pub pinned_at: Option<Millis>,
+    #[serde(serialize_with = "crate::text::serialize_time")]
+    pub hidden_at: Option<Millis>,
+    /// Since then its words are the user's.
+    #[serde(serialize_with = "crate::text::serialize_time")]
+    pub edited_at: Option<Millis>,
+    /// The last moment at which it holds.
+    #[serde(serialize_with = "crate::text::serialize_time")]
+    pub until: Option<Millis>,
+    /// Where it was imported from; none if it was made here.
+    pub imported_from: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -433,17 +466,11 @@ mod tests {
             host: "claude-code".to_owned(),
             id: "s".to_owned(),
         };
-        let request = ToRemember {
-            origin: Origin::User,
-            text: "The limit of kumquats is seven",
-            kind: ObservationType::Decision,
-            project: "github.com/acme/pay",
-            session: &session,
-            seed: "limit".to_owned(),
-            now: 1,
-        };
+        let text = "The limit of kumquats is seven";
+        let project = "github.com/acme/pay";
+        let request = ToRemember::of(text, project, &session, "limit".to_owned(), 1);
         let mut store = Store::open(&path, &backups).unwrap();
-        let id = store.remember(&request).unwrap();
+        let id = store.remember(&request).unwrap().id;
         let item = store.item(id).unwrap();
         drop(store);
 

@@ -167,6 +167,12 @@ pub fn rfc3339(at: Millis) -> String {
     timestamp(at).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
+/// Reads a time as `rfc3339` writes it.
+pub fn millis(time: &str) -> Option<Millis> {
+    let time: jiff::Timestamp = time.parse().ok()?;
+    Some(time.as_millisecond())
+}
+
 /// Serialises a time, which may be missing, as `rfc3339` writes it.
 pub fn serialize_time<S: serde::Serializer>(
     at: &(impl Copy + Into<Option<Millis>>),

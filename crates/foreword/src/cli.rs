@@ -14,16 +14,22 @@ mod cost;
 mod demo;
 mod doctor;
 mod dropped;
+mod edit;
+mod export;
 mod filters;
+mod forget;
 mod help;
 mod logs;
 mod model;
 mod notes;
 mod pages;
+mod pin;
 mod projects;
 mod recall;
 mod receipts;
 mod redo;
+mod relate;
+mod remember;
 mod restore;
 mod retry;
 mod search;
@@ -33,7 +39,9 @@ mod status;
 mod summarize;
 mod switch;
 mod synthesize;
+mod targets;
 mod timeline;
+mod undo;
 mod vacuum;
 mod why;
 mod worker;
@@ -90,11 +98,29 @@ enum Command {
     Sessions(sessions::Args),
     /// Show everything about one item
     Show(show::Args),
+    /// Keep a text as it is, in the current project
+    Remember(remember::Args),
+    /// Change an observation, in an editor or by options
+    Edit(edit::Args),
+    /// Put observations at the top of the index of every session
+    Pin(pin::Args),
+    /// Never show observations unasked; search still finds them
+    Hide(pin::Args),
+    /// Say how two observations are related
+    Relate(relate::Args),
+    /// Delete items for good
+    Forget(forget::Args),
+    /// Take back the last changes by hand; what was forgotten stays forgotten
+    Undo(undo::Args),
+    /// Write the memory to a file, to carry away or to read
+    Export(export::Args),
+    /// Read in an export
+    Import(export::ImportArgs),
     /// List what agents were shown of the memory, and whether they opened it
     Receipts(receipts::Args),
     /// Explain why an item is shown, ranked or marked as it is
     Why(why::Args),
-    /// The projects in the memory: list, rename, merge, move
+    /// The projects in the memory: list, rename, merge, move, forget
     Projects(projects::Args),
     /// Print the project's memory in files, or have every session load it
     Recall(recall::Args),
@@ -252,6 +278,15 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Timeline(args) => timeline::run(&args),
         Command::Sessions(args) => sessions::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Remember(args) => remember::run(&args),
+        Command::Edit(args) => edit::run(&args),
+        Command::Pin(args) => pin::pin(&args),
+        Command::Hide(args) => pin::hide(&args),
+        Command::Relate(args) => relate::run(&args),
+        Command::Forget(args) => forget::run(&args),
+        Command::Undo(args) => undo::run(&args),
+        Command::Export(args) => export::export(&args),
+        Command::Import(args) => export::import(&args),
         Command::Receipts(args) => receipts::run(&args),
         Command::Why(args) => why::run(&args),
         Command::Projects(args) => projects::run(&args),

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, bail};
 use foreword_core::capture::{self, Limits};
 use foreword_core::files::{self, SMALL_MAX};
+use foreword_core::model::Millis;
 use foreword_core::safety::backup::BackupRetention;
 use serde::Deserialize;
 use toml::{Table, Value};
@@ -156,6 +157,8 @@ pub struct NotesSection {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct RetentionSection {
     pub events_days: u32,
+    pub journal_days: u32,
+    pub unopened_days: u32,
 }
 
 /// Variables that begin with `FOREWORD_`. Names that are no setting are ignored.
@@ -354,8 +357,18 @@ pub struct HookSettings {
     pub capture: capture::CaptureSettings,
     pub show: ShowSection,
     pub separate_worktrees: bool,
+    /// The days after which an observation leaves the index if no agent opened it; 0 for never.
+    pub unopened_days: u32,
     /// The user's restrictions for single projects, by key.
     pub projects: BTreeMap<String, Policy>,
+}
+
+impl HookSettings {
+    /// The time in which an older observation must have been opened to be in the index.
+    pub fn unopened_kept(&self) -> Option<Millis> {
+        let days = Millis::from(self.unopened_days);
+        (days > 0).then_some(days * 24 * 3_600_000)
+    }
 }
 
 /// The settings for a hook, and the first mistake in them. Usually there is no `config.toml`, and
@@ -367,6 +380,7 @@ pub fn hook_settings(home: &Home) -> (Option<HookSettings>, Option<String>) {
             &b"FOREWORD_CAPTURE_"[..],
             b"FOREWORD_SHOW_",
             b"FOREWORD_PROJECT_",
+            b"FOREWORD_RETENTION_",
         ]
         .iter()
         .any(|section| name.starts_with(section))
@@ -383,6 +397,7 @@ pub fn hook_settings(home: &Home) -> (Option<HookSettings>, Option<String>) {
         capture: config.capture.into(),
         show: config.show,
         separate_worktrees: config.project.separate_worktrees,
+        unopened_days: config.retention.unopened_days,
         projects: config.projects,
     };
     (readable.unwrap_or(false).then_some(settings), mistake)

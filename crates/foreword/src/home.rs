@@ -95,6 +95,11 @@ impl Home {
         self.dir.join("notes-left")
     }
 
+    /// The key by which exports of this data directory are recognised.
+    pub fn export_key(&self) -> PathBuf {
+        self.dir.join("export.key")
+    }
+
     pub fn withheld(&self) -> PathBuf {
         self.dir.join("withheld")
     }
@@ -167,6 +172,14 @@ impl Home {
     pub fn make(&self) -> bool {
         let exists = self.dir.exists() || std::fs::create_dir_all(&self.dir).is_ok();
         exists && self.distrust().is_none()
+    }
+
+    /// Closes the data directory to others, once it is known that they could not write to it.
+    pub fn close_to_others(&self) {
+        let is_open = |it: std::fs::Metadata| it.permissions().mode() & 0o077 != 0;
+        if std::fs::metadata(&self.dir).is_ok_and(is_open) {
+            let _ = std::fs::set_permissions(&self.dir, Permissions::from_mode(0o700));
+        }
     }
 
     /// The length of the path with its links resolved, if it is longer than `PATH_MAX`.

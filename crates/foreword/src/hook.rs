@@ -87,7 +87,7 @@ fn capture_and_answer(hook: Hook, host: &'static Host) {
         count: not_kept::prepared(home, Reason::LateReminder, hook),
         ..Parting::default()
     });
-    let answer = answer::answer(home, client, hook, &event, &settings.show);
+    let answer = answer::answer(home, client, hook, &event, &settings);
     let receipt = answer.as_ref().and_then(|answer| answer.receipt(&event));
     // The receipt is written before the reminder is printed: of two hooks that run at the same
     // time, only the one whose receipt is new shows the reminder.

@@ -10,7 +10,7 @@ mod json;
 
 use std::path::{Path, PathBuf};
 
-use foreword_core::files;
+use foreword_core::files::{self, SMALL_MAX};
 use foreword_core::host::{DEFAULT_HOST, Hook, Host};
 
 use crate::home::Home;
@@ -131,9 +131,6 @@ pub struct SettingsPlace {
 /// The tools of our MCP server that only read the memory.
 pub const READING_TOOLS: &[&str] = &["search", "get_observations", "timeline", "recall"];
 
-/// The largest settings file that is looked at, in bytes.
-const SETTINGS_MAX: u64 = 4 << 20;
-
 /// The tool by which the agent writes into the memory.
 pub const REMEMBER: &str = "remember";
 
@@ -222,9 +219,8 @@ impl Client {
         let of_project = root.into_iter().flat_map(|root| {
             [self.project_settings, self.local_settings].map(|file| root.join(file))
         });
-        let paths = (self.user_settings)().into_iter().chain(of_project);
-        let texts =
-            paths.filter_map(|file| files::text(files::read(&file, SETTINGS_MAX).ok()?).ok());
+        let files = (self.user_settings)().into_iter().chain(of_project);
+        let texts = files.filter_map(|file| files::read_text(&file, SMALL_MAX).ok());
         let texts: Vec<String> = texts.filter(|it| (self.unread)(it).is_none()).collect();
         let permission = |tool: &&str| {
             let rule = (self.rule)(tool, of_plugin);

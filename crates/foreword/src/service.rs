@@ -1,11 +1,12 @@
 //! Reading the memory, for the commands and the MCP server.
 //!
 //! `Reader` opens the memory and knows the project and the settings. `search` is the one way to
-//! search, `why` explains its order. `embed_client` asks
+//! search, `why` explains its order; `hands` changes what a person wants changed. `embed_client` asks
 //! the worker to search by meaning, `named` finds sessions and items by what people type, `sentence_model` checks the model's files, and `recover` repairs a
 //! damaged database or sets aside one that was written before the first release.
 
 pub mod embed_client;
+pub mod hands;
 pub mod named;
 pub mod recover;
 pub mod search;
@@ -78,6 +79,7 @@ pub fn home_to_write() -> anyhow::Result<Home> {
     if let Some(why) = home.distrust() {
         bail!(why);
     }
+    home.close_to_others();
     if let Some(kind) = platform::unsafe_filesystem(home.dir()) {
         anyhow::bail!(
             "{} is on {kind}, where SQLite's log is not safe; set FOREWORD_HOME to a local directory",
@@ -231,6 +233,11 @@ impl Reader {
         self.settings.as_ref().is_none_or(|settings| {
             capture::is_excluded(&self.place, &settings.capture.exclude_projects)
         })
+    }
+
+    /// The time in which an older observation must have been opened to be in the index.
+    pub fn unopened_kept(&self) -> Option<Millis> {
+        self.settings.as_ref().and_then(HookSettings::unopened_kept)
     }
 
     /// The memory; an error if there is none yet.

@@ -4,6 +4,7 @@
 
 mod consent;
 mod found;
+mod hands;
 mod money;
 mod why;
 
@@ -14,6 +15,9 @@ pub use consent::{
 pub use found::{
     ALL_PROJECTS, facts, found, hits_json, item_title, kind, mark, marks, no_hits, notes, ranking,
     related, same_turn, session, session_title, sessions, timeline, title, waiting,
+};
+pub use hands::{
+    HandsReport, Verb, changes, export_markdown, history, imported, remembered, undone,
 };
 pub use money::{bill, bill_json, pause_json, redo_plan, redone, sample_answer, stand_in, usd};
 pub use why::{preview, preview_json, receipts, why, why_json};
@@ -99,6 +103,8 @@ pub fn item(item: &Item) -> String {
             page.text("", &it.subtitle);
             let overtaken = found::overtaken(it.superseded_by, it.retracted.as_deref());
             page.text("", &found::later(overtaken, &it.supersedes, it.times));
+            let limits = found::by_hand(it.pinned_at.is_some(), it.hidden_at.is_some(), it.until);
+            page.text("", &text::capitalised(&limits.join(", ")));
             page.gap();
             for fact in found::facts_of(it) {
                 page.text("- ", &fact);
@@ -128,6 +134,11 @@ pub fn item(item: &Item) -> String {
                 provider => format!("{provider}{}", model.unwrap_or_default()),
             };
             page.field("written by", &by);
+            page.field(
+                "edited",
+                &it.edited_at.map(text::rfc3339).unwrap_or_default(),
+            );
+            page.field("imported", it.imported_from.as_deref().unwrap_or_default());
         }
         ItemBody::Summary(it) => {
             page.title(&format!("#{} summary: {}", item.id, it.request));
@@ -496,11 +507,9 @@ pub fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
     };
     let [old, new] = [before, after].map(Option::unwrap_or_default);
     let diff = similar::TextDiff::from_lines(old, new);
-    let diff = diff
-        .unified_diff()
+    diff.unified_diff()
         .header(&name(before), &name(after))
-        .to_string();
-    diff
+        .to_string()
 }
 
 pub fn restored(name: &str, restored: &Restored) -> String {

@@ -236,6 +236,7 @@ impl<'a> Worker<'a> {
             signal(SignalKind::interrupt())?,
         ];
         Log::Hook.begin(home);
+        not_kept::begin(home);
         Log::Worker.begin(home);
         not_kept::begin(home);
         note(home, "came up");
@@ -385,15 +386,16 @@ impl<'a> Worker<'a> {
     }
 
     /// Closes the databases after one of them was deleted or replaced. Events of a queue that has no
-    /// name any more go into the one that is there now.
+    /// name any more go into the spool, and from there into the one that is there now.
     fn leave_moved(self, moved: anyhow::Error) -> anyhow::Result<WorkerEnd> {
         let line = moved.to_string();
         Fact::Recovered.record(self.home, &line);
         Notice::Recovered.post(self.home, &line);
         if !self.queue.is_in_place() {
-            let queue = Queue::open(&self.home.queue(), &self.home.backups())
-                .context("could not open queue.db")?;
-            queue.take_over(self.queue)?;
+            let spool = self.home.spool();
+            self.queue
+                .forsake(|event| spool::write(&spool, event))
+                .context("could not spool the events of a queue.db that was deleted or replaced")?;
         }
         if !self.deriver.store.is_in_place() {
             self.deriver.store.forsake();

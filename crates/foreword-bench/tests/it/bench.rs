@@ -56,6 +56,19 @@ fn two_hundred_rounds_of_kills_at_every_point_and_at_random_moments_lose_and_dou
 }
 
 #[test]
+fn two_hundred_kills_of_forget_and_undo_leave_each_change_made_or_not_made() {
+    let (report, succeeded) = bench(&["hands", "--kills", "200"]);
+    assert!(succeeded, "{report}");
+    assert_eq!(
+        (&report["rounds"], &report["halves"]),
+        (&json!(200), &json!(0))
+    );
+    let [killed, made, not_made] =
+        ["killed", "made", "not_made"].map(|it| report[it].as_u64().unwrap());
+    assert!(killed >= 100 && made >= 20 && not_made >= 20, "{report}");
+}
+
+#[test]
 fn an_event_that_is_taken_in_again_is_found_doubled() {
     let (report, succeeded) = crash(PLANTED_ROUNDS, &["--plant", "processed-events-off"]);
     assert!(

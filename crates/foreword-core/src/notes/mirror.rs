@@ -98,7 +98,7 @@ impl Store {
         }
         changed.sort_by_key(|(note, _)| std::cmp::Reverse(note.mtime));
         let mut changed = changed.into_iter();
-        while let Some((note, known)) = changed.next() {
+        for (note, known) in changed.by_ref() {
             let Ok(Some(text)) = folder.read(&folder.root.join(&note.path)) else {
                 continue;
             };

@@ -1,11 +1,11 @@
 //! The index: the few lines that a session starts with.
 //!
-//! It is a table of contents, not the memory: what the user laid down, what is open, the latest
+//! It is a table of contents, not the memory: what the user pinned and laid down, what is open, the latest
 //! sessions, and one line per observation with its number and the tokens that reading it would
 //! cost. All of the project's memory is weighed, and lines are taken by worth until the budget is
 //! used (`page`). While nothing changed the text is byte for byte the same (absolute dates, the
-//! session id on the last line only), so that the host's prompt cache holds. Superseded and
-//! retracted observations are never in it.
+//! session id on the last line only), so that the host's prompt cache holds. Superseded, retracted,
+//! hidden and expired observations are never in it.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -19,9 +19,9 @@ use super::page::{self, Frame};
 pub(crate) use super::page::{HOW_TO_GET_MORE, attribute};
 use super::worth;
 pub use super::worth::{Fate, Reason, Weighed};
-use crate::model::Millis;
+use crate::model::{Millis, SessionDigest};
 use crate::notes::Folder;
-use crate::store::{Store, list};
+use crate::store::{Store, list, without_titles};
 use crate::text;
 
 /// Why a session starts; it decides what the index contains.
@@ -80,6 +80,9 @@ pub struct IndexRequest<'a> {
     pub branch: Option<&'a str>,
     /// The top of the working tree, to check files.
     pub root: Option<&'a Path>,
+    pub now: Millis,
+    /// If set, an older observation is left out unless an agent opened it within this time.
+    pub unopened_kept: Option<Millis>,
     /// Whether the agent is asked to write the memory itself.
     pub asks_agent: bool,
 }
@@ -105,6 +108,8 @@ pub struct Index {
 /// What an index may show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Contents {
+    /// What the user pinned.
+    pub pins: Vec<Line>,
     /// What the user laid down, the worthiest first.
     pub rules: Vec<Line>,
     /// How many such observations there are in all.
@@ -150,7 +155,7 @@ pub fn index(store: Option<&Store>, request: &IndexRequest<'_>) -> rusqlite::Res
         return Ok(nothing);
     };
     let contents = contents(store, project_id, request)?;
-    if contents.rules.is_empty() && contents.sessions.is_empty() && contents.older.is_empty() {
+    if contents.lines().next().is_none() && contents.sessions.is_empty() {
         return Ok(nothing);
     }
     let frame = Frame {
@@ -200,15 +205,19 @@ fn contents(
     // A session that is resumed has its first index still in its conversation.
     let only_this = request.start_reason == StartReason::Resume;
     if !only_this {
+        contents.pins = lines.pinned()?;
         contents.rules = lines.of_user(RULES_READ)?;
         contents.rules_in_all = lines.count_of_user()?;
     }
-    let mut seen: HashSet<i64> = contents.rules.iter().map(|line| line.id).collect();
+    let above = contents.pins.iter().chain(&contents.rules);
+    let mut seen: HashSet<i64> = above.map(|line| line.id).collect();
     // A repeated observation is listed under the latest session that derived it.
     for session in &mut contents.sessions {
         session.lines = lines.of_session(session.id)?;
         session.lines.retain(|line| seen.insert(line.id));
+        session.leave_out(&lines.hidden_titles(session.id)?);
     }
+    contents.sessions.retain(|it| !it.title.is_empty());
     if !only_this {
         contents.older = lines.of_project(OLDER_PER_TYPE)?;
         contents.older.retain(|line| seen.insert(line.id));
@@ -221,7 +230,7 @@ fn contents(
 impl Contents {
     /// Each line with the number of sessions since.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &Line)> {
-        let rules = self.rules.iter().map(|line| (0, line));
+        let rules = self.pins.iter().chain(&self.rules).map(|line| (0, line));
         let of_sessions = self.sessions.iter().enumerate();
         let of_sessions =
             of_sessions.flat_map(|(ago, it)| it.lines.iter().map(move |line| (ago, line)));
@@ -238,11 +247,8 @@ impl Contents {
         worths.truncate(LOOKED_AT);
         let chosen: HashSet<i64> = worths.into_iter().map(|(_, id)| -id).collect();
         let of_sessions = self.sessions.iter_mut().flat_map(|it| &mut it.lines);
-        let lines = self
-            .rules
-            .iter_mut()
-            .chain(of_sessions)
-            .chain(&mut self.older);
+        let rules = self.pins.iter_mut().chain(&mut self.rules);
+        let lines = rules.chain(of_sessions).chain(&mut self.older);
         for line in lines.filter(|line| chosen.contains(&line.id)) {
             line.freshness = store.freshness(line.id, root)?;
         }
@@ -255,6 +261,31 @@ impl Contents {
         for lines in of_sessions.chain([&mut self.rules, &mut self.older]) {
             lines.sort_by_key(|line| (-line.worth(), -line.id));
         }
+    }
+}
+
+impl IndexSession {
+    /// Takes these titles out of what the session says about itself. Its best line then stands for its
+    /// title; without any line the title is empty.
+    fn leave_out(&mut self, titles: &[String]) {
+        if titles.is_empty() {
+            return;
+        }
+        let digest = SessionDigest {
+            title: std::mem::take(&mut self.title),
+            subtitle: std::mem::take(&mut self.subtitle),
+            open: std::mem::take(&mut self.open),
+            given_up: std::mem::take(&mut self.given_up),
+        };
+        let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+        let digest = without_titles(&digest, &titles);
+        self.title = match (digest.title.as_str(), self.lines.first()) {
+            ("", Some(line)) => line.title.clone(),
+            (title, _) => title.to_owned(),
+        };
+        self.subtitle = digest.subtitle;
+        self.open = digest.open;
+        self.given_up = digest.given_up;
     }
 }
 

@@ -7,7 +7,8 @@ use rusqlite::{Params, Row, named_params};
 use super::index::IndexRequest;
 use super::reminder::Occasion;
 use super::worth;
-use crate::model::{Freshness, ObservationType, Origin};
+use crate::db::Rows as _;
+use crate::model::{Freshness, Millis, ObservationType, Origin};
 use crate::store::{Store, list};
 use crate::text;
 
@@ -26,6 +27,7 @@ pub(crate) struct Line {
     pub origin: Origin,
     /// The user asked for it by `remember`.
     pub on_request: bool,
+    pub pinned: bool,
     pub on_this_branch: bool,
     /// It touches a file that was edited according to the latest summary of the project.
     pub about_last_work: bool,
@@ -82,6 +84,7 @@ impl Line {
 /// The columns of a line. `:branch` and `:last_work` (paths as JSON) describe the current work.
 const COLUMNS: &str =
     "o.id, o.type, o.title, o.subtitle, o.origin, o.provider = 'user' as on_request,
+    o.pinned_at is not null as pinned,
     iif(o.facts = '[]', json_array(o.narrative), o.facts) as facts, o.fact_origins,
     (
         select iif(count(*) = 1 and json_array_length(o.events) < 3, max(f.path), null)
@@ -99,9 +102,19 @@ const COLUMNS: &str =
     o.superseded_by, exists (select 1 from repeats where observation_id = o.id) as repeated,
     (length(o.title) + length(o.subtitle) + length(o.facts) + length(o.narrative) + 3) / 4 as cost";
 
-/// What the user laid down and still holds: decisions, and what `remember` was asked for.
-const OF_USER: &str = "o.project_id = :project and o.origin = 'user'
-    and o.superseded_by is null and o.retracted is null
+/// SQL: it may be shown unasked: it still holds at `:now`, and nobody hid it.
+const SHOWN: &str = "superseded_by is null and retracted is null and hidden_at is null
+    and (until is null or until >= :now)";
+
+/// SQL: it is newer than `:opened_since`, which may be null, or was opened since then.
+const IN_USE: &str = "(:opened_since is null or o.at >= :opened_since or exists (
+        select 1
+        from receipts r
+        where r.item_id = o.id and r.shown = 'opened' and r.at >= :opened_since
+    ))";
+
+/// What the user laid down: decisions, and what `remember` was asked for. Pinned ones stand above.
+const OF_USER: &str = "o.project_id = :project and o.origin = 'user' and o.pinned_at is null
     and (o.type = 'decision' or o.provider = 'user')
     and o.session_id not in (select id from sessions where host_session_id = :without_session)";
 
@@ -118,39 +131,85 @@ pub(super) struct IndexLines<'a> {
 impl IndexLines<'_> {
     /// A session's observations that still hold, the newest first.
     pub fn of_session(&self, session: i64) -> rusqlite::Result<Vec<Line>> {
-        let sql = "from observations o
+        let sql = format!(
+            "from observations o
              where (
                  o.session_id = :session
                  or o.id in (select observation_id from repeats where session_id = :session)
              )
-               and o.superseded_by is null and o.retracted is null
+               and {SHOWN} and {IN_USE}
              order by o.at desc, o.id desc
-             limit 100";
+             limit 100"
+        );
         self.read(
-            sql,
+            &sql,
             named_params! {
                 ":session": session,
                 ":branch": self.request.branch,
                 ":last_work": self.last_work,
+                ":now": self.request.now,
+                ":opened_since": self.opened_since(),
             },
+        )
+    }
+
+    /// What somebody pinned, in the order in which it was pinned.
+    pub fn pinned(&self) -> rusqlite::Result<Vec<Line>> {
+        let sql = format!(
+            "from observations o
+             where o.project_id = :project and o.pinned_at is not null and {SHOWN}
+             order by o.pinned_at"
+        );
+        self.read(
+            &sql,
+            named_params! {
+                ":project": self.project_id,
+                ":branch": self.request.branch,
+                ":last_work": self.last_work,
+                ":now": self.request.now,
+            },
+        )
+    }
+
+    /// Titles of a session's observations that must not be shown unasked.
+    pub fn hidden_titles(&self, session: i64) -> rusqlite::Result<Vec<String>> {
+        self.store.connection.all(
+            "select title
+             from observations
+             where session_id = :session and (hidden_at is not null or until < :now)",
+            named_params! {":session": session, ":now": self.request.now},
         )
     }
 
     /// The latest of what the user laid down.
     pub fn of_user(&self, limit: usize) -> rusqlite::Result<Vec<Line>> {
         let sql = format!(
-            "from observations o where {OF_USER} order by o.at desc, o.id desc limit :limit"
+            "from observations o
+             where {OF_USER} and {SHOWN}
+             order by o.at desc, o.id desc
+             limit :limit"
         );
-        self.read_project(&sql, limit)
+        self.read(
+            &sql,
+            named_params! {
+                ":project": self.project_id,
+                ":without_session": self.without_session(),
+                ":limit": limit,
+                ":branch": self.request.branch,
+                ":last_work": self.last_work,
+                ":now": self.request.now,
+            },
+        )
     }
 
     /// How many observations `of_user` would find without a limit.
     pub fn count_of_user(&self) -> rusqlite::Result<usize> {
-        let sql = format!("select count(*) from observations o where {OF_USER}");
+        let sql = format!("select count(*) from observations o where {OF_USER} and {SHOWN}");
         let mut statement = self.store.connection.prepare_cached(&sql)?;
         let parameters = named_params! {
             ":project": self.project_id,
             ":without_session": self.without_session(),
+            ":now": self.request.now,
         };
         statement.query_row(parameters, |row| row.get(0))
     }
@@ -163,7 +222,7 @@ impl IndexLines<'_> {
                      select id
                      from observations
                      where project_id = :project and type = '{kind}'
-                       and superseded_by is null and retracted is null
+                       and {SHOWN}
                      order by at desc
                      limit :limit
                  )"
@@ -175,29 +234,34 @@ impl IndexLines<'_> {
              where o.id in ({})
                and o.session_id not in (
                    select id from sessions where host_session_id = :without_session
-               )",
+               )
+               and {IN_USE}",
             kinds.map(latest).join(" union all ")
         );
-        self.read_project(&sql, limit_per_type)
+        self.read(
+            &sql,
+            named_params! {
+                ":project": self.project_id,
+                ":without_session": self.without_session(),
+                ":limit": limit_per_type,
+                ":branch": self.request.branch,
+                ":last_work": self.last_work,
+                ":now": self.request.now,
+                ":opened_since": self.opened_since(),
+            },
+        )
+    }
+
+    /// Since when an older observation must have been opened to be shown.
+    fn opened_since(&self) -> Option<Millis> {
+        let unopened_kept = self.request.unopened_kept?;
+        Some(self.request.now - unopened_kept)
     }
 
     /// The session that is not part of its own index.
     fn without_session(&self) -> Option<&str> {
         let with_this = self.request.start_reason.shows_this_session();
         (!with_this).then_some(self.request.host_session_id)
-    }
-
-    fn read_project(&self, from: &str, limit: usize) -> rusqlite::Result<Vec<Line>> {
-        self.read(
-            from,
-            named_params! {
-                ":project": self.project_id,
-                ":without_session": self.without_session(),
-                ":limit": limit,
-                ":branch": self.request.branch,
-                ":last_work": self.last_work,
-            },
-        )
     }
 
     fn read(&self, from: &str, parameters: impl Params) -> rusqlite::Result<Vec<Line>> {
@@ -207,8 +271,8 @@ impl IndexLines<'_> {
     }
 }
 
-/// The lines of those observations that a reminder may show: not retracted, of the same project, of
-/// another session, and not by a subagent.
+/// The lines of those observations that a reminder may show: not retracted, hidden or expired, of the
+/// same project, of another session, and not by a subagent.
 pub(crate) fn lines(
     store: &Store,
     occasion: &Occasion<'_>,
@@ -223,7 +287,9 @@ pub(crate) fn lines(
          where o.project_id = (select project_id from project_keys where key = :project)
            and s.host_session_id <> :session
            and o.agent_id is null
-           and o.retracted is null"
+           and o.retracted is null
+           and o.hidden_at is null
+           and (o.until is null or o.until >= :now)"
     ))?;
     let rows = statement.query_map(
         named_params! {
@@ -232,6 +298,7 @@ pub(crate) fn lines(
             ":session": occasion.host_session_id,
             ":branch": None::<&str>,
             ":last_work": "[]",
+            ":now": occasion.now,
         },
         from_row,
     )?;
@@ -265,6 +332,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Line> {
         by_subagent: row.get("by_subagent")?,
         origin,
         on_request: row.get("on_request")?,
+        pinned: row.get("pinned")?,
         on_this_branch: row.get("on_this_branch")?,
         about_last_work: row.get("about_last_work")?,
         superseded_by: row.get("superseded_by")?,

@@ -1,4 +1,4 @@
-//! Fills the page of an index: what the user laid down, what is open, the latest sessions, and the
+//! Fills the page of an index: what the user pinned and laid down, what is open, the latest sessions, and the
 //! worthiest older lines, until the budget is used.
 //!
 //! The budget is given out level by level: headings first, then the best lines of each session,
@@ -27,7 +27,8 @@ pub(super) struct Frame<'a> {
     pub budget: usize,
 }
 
-/// What the user laid down takes at most this part of the budget.
+/// What the user pinned and laid down takes at most this part of the budget; beside many pins what the
+/// user laid down has half of that.
 const RULES_SHARE: usize = 3;
 /// The most open things that are shown.
 const OPEN_MAX: usize = 3;
@@ -50,15 +51,17 @@ pub(super) fn render(frame: &Frame<'_>, contents: &Contents) -> Index {
         titles: HashSet::new(),
         fates: HashMap::new(),
     };
+    page.pins(contents);
     page.rules(frame, contents);
     let open = page.open(&contents.sessions);
     page.headings(&contents.sessions);
     page.lines(contents);
 
     let mut out = head;
+    page.sections[PINS].write(&mut out);
     page.sections[RULES].write(&mut out);
     out.push_str(&open);
-    for section in &page.sections[RULES + 1..] {
+    for section in &page.sections[FIRST_SESSION..] {
         section.write(&mut out);
     }
     out.push_str(&foot);
@@ -123,15 +126,19 @@ pub(crate) fn attribute(project: &str) -> String {
 struct Page<'a> {
     /// The tokens that are left.
     left: usize,
-    /// What the user laid down, then the latest sessions, then the older lines.
+    /// What the user pinned, then what the user laid down, the latest sessions, and the older lines.
     sections: Vec<Section<'a>>,
     /// The titles of the lines, normalised.
     titles: HashSet<String>,
     fates: HashMap<i64, Fate>,
 }
 
+/// The place of the section of what the user pinned.
+const PINS: usize = 0;
 /// The place of the section of what the user laid down.
-const RULES: usize = 0;
+const RULES: usize = 1;
+/// The place of the section of the latest session.
+const FIRST_SESSION: usize = 2;
 
 #[derive(Default)]
 struct Section<'a> {
@@ -166,7 +173,20 @@ impl<'a> Page<'a> {
         rest.is_some()
     }
 
+    /// All pinned lines: there are few enough of them to fit always.
+    fn pins(&mut self, contents: &'a Contents) {
+        self.sections.push(Section {
+            heading: "Pinned by the user:\n".to_owned(),
+            ..Section::default()
+        });
+        for line in &contents.pins {
+            self.add(PINS, line);
+        }
+    }
+
     fn rules(&mut self, frame: &Frame<'_>, contents: &'a Contents) {
+        let pins = self.sections[PINS].entries.iter();
+        let pins: usize = pins.map(|it| text::tokens(&it.line.text())).sum();
         self.sections.push(Section {
             of_user: true,
             heading: "Laid down by the user:\n".to_owned(),
@@ -176,12 +196,14 @@ impl<'a> Page<'a> {
             format!("{more} more laid down by the user: `search` with type decision.\n")
         };
         let for_rest = text::tokens(&rest(contents.rules_in_all));
-        let share = self.left.min(frame.budget / RULES_SHARE);
+        let share = (frame.budget / RULES_SHARE).saturating_sub(pins);
+        let share = self.left.min(share.max(frame.budget / RULES_SHARE / 2));
         let others = self.left - share;
         self.left = share.saturating_sub(for_rest);
         for line in &contents.rules {
             self.add(RULES, line);
         }
+        self.add_facts(PINS);
         self.add_facts(RULES);
         self.left += others;
         let more = contents.rules_in_all - self.sections[RULES].entries.len();
@@ -220,7 +242,7 @@ impl<'a> Page<'a> {
             }
             self.sections.push(section);
         }
-        for number in 1..self.sections.len() {
+        for number in FIRST_SESSION..self.sections.len() {
             let given_up = std::mem::take(&mut self.sections[number].given_up);
             if self.take(&given_up) {
                 self.sections[number].given_up = given_up;
@@ -231,13 +253,13 @@ impl<'a> Page<'a> {
     fn lines(&mut self, contents: &'a Contents) {
         let older = self.sections.len();
         for rank in 0..LINES_FIRST {
-            for (number, session) in (1..older).zip(&contents.sessions) {
+            for (number, session) in (FIRST_SESSION..older).zip(&contents.sessions) {
                 if let Some(line) = session.lines.get(rank) {
                     self.add(number, line);
                 }
             }
         }
-        for number in 1..older {
+        for number in FIRST_SESSION..older {
             self.add_facts(number);
         }
         self.sections.push(Section {
@@ -248,10 +270,10 @@ impl<'a> Page<'a> {
         let mut lines: Vec<_> = contents.lines().filter(is_new).collect();
         lines.sort_by_key(|(ago, line)| (-worth::sum(&worth::reasons(line, *ago)), *ago, -line.id));
         for (ago, line) in lines {
-            self.add(older.min(ago + 1), line);
+            self.add(older.min(ago + FIRST_SESSION), line);
         }
         for _ in 1..FACTS_MAX {
-            for number in 1..=older {
+            for number in FIRST_SESSION..=older {
                 self.add_facts(number);
             }
         }

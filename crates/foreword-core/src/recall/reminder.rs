@@ -10,7 +10,7 @@ use std::path::Path;
 use rusqlite::named_params;
 
 use crate::db::Rows as _;
-use crate::model::{FileRole, Freshness, ObservationType, Receipt, Shown};
+use crate::model::{FileRole, Freshness, Millis, ObservationType, Receipt, Shown};
 use crate::recall::index::{self, FRAME, Line};
 use crate::search;
 use crate::store::Store;
@@ -23,6 +23,7 @@ pub struct Occasion<'a> {
     pub host_session_id: &'a str,
     /// The top of the working tree, to check files.
     pub root: Option<&'a Path>,
+    pub now: Millis,
 }
 
 /// The lines that could be shown, the best first, each with the words or the file that matched.
@@ -67,7 +68,8 @@ const LINES_MAX: usize = 3;
 /// The least worth of a line about a file; a discovery whose file has changed is below it.
 const WORTH_MIN: i64 = 20;
 
-/// An observation that touches more files is not about any one of them.
+/// An observation that touches more files is not about any one of them. One that only read several
+/// files is not, either, unless the user named them.
 const FILES_MAX: usize = 4;
 
 impl ReminderCandidates {
@@ -182,7 +184,7 @@ pub fn for_file(
     let mut statement = store.connection.prepare_cached(
         "select id
          from (
-             select f.observation_id as id, max(f.role = :modified) as changed_it,
+             select f.observation_id as id, max(f.role = :modified or o.provider = 'user') as changed_it,
                  (select count(distinct path) from observation_files where observation_id = f.observation_id) as files
              from observation_files f
              join observations o on o.id = f.observation_id

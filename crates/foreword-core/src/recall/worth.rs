@@ -22,6 +22,7 @@ pub(super) fn reasons(line: &Line, sessions_ago: usize) -> Vec<Reason> {
         (age < 0, ("sessions ago", age)),
         (line.origin == Origin::User, ("the user said so", 10)),
         (line.on_request, ("remembered on request", 10)),
+        (line.pinned, ("pinned", 100)),
         (line.about_last_work, ("about files of the last work", 8)),
         (line.on_this_branch, ("on this branch", 6)),
         (line.repeated, ("recorded more than once", 4)),

@@ -327,7 +327,7 @@ fn is_name(value: &[u8]) -> bool {
     let last = value.last().is_some_and(u8::is_ascii_digit)
         || value.iter().any(|byte| b"!@#$%^*+?~".contains(byte));
     let joined = value.len() < 24 && value.iter().any(|byte| b"._".contains(byte));
-    known.iter().any(|it| ends_in(&it)) || !last && joined
+    known.iter().any(ends_in) || !last && joined
 }
 
 /// A value that looks random after a word for a key.
@@ -540,7 +540,7 @@ fn name_in(record: &[u8]) -> Option<&str> {
         let places = lower.match_indices(field).filter(begins).filter(closes);
         places.map(|(at, it)| at + it.len()).last()
     };
-    let field = NAME_FIELDS.iter().filter_map(|it| ends(&it)).max()?;
+    let field = NAME_FIELDS.iter().filter_map(ends).max()?;
     let rest = record[field..].trim_start_matches(['"', '\'', '\\', ':', '=', ' ', '\t', '>']);
     let fits = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '.' | '/');
     Some(&rest[..rest.find(|it| !fits(it)).unwrap_or(rest.len())])

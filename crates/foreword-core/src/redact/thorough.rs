@@ -545,7 +545,7 @@ fn client_option(bytes: &[u8], at: usize, _body: usize) -> Option<Range<usize>> 
     let option_start = at + 1;
     let in_list = matches!(bytes[at], b'"' | b'\'');
     let option = &bytes[option_start..run_max(bytes, option_start, 32, |byte| {
-        !byte.is_ascii_whitespace() && !(in_list && byte == bytes[at])
+        !(byte.is_ascii_whitespace() || in_list && byte == bytes[at])
     })];
     let words = || command.split(|byte| byte.is_ascii_whitespace() || b"\"'/$,[\\".contains(byte));
     let runs = |list: &str| {

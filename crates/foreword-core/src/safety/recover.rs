@@ -110,7 +110,7 @@ fn recover(
     // Only memory.db has such a file beside it.
     if db::beside(path, ".forgotten").exists() {
         store::recall_forgotten(&connection, path)?;
-        salvage::stay_forgotten(&connection)?;
+        store::stay_forgotten(&connection)?;
     }
     fault::point("recover:after-salvage");
     let aside = named(path, "damaged", now);
@@ -173,7 +173,7 @@ pub struct Restored {
 }
 
 /// Replaces an undamaged memory by the rows of a backup, after copying it aside. Items that were
-/// forgotten since the backup stay forgotten.
+/// forgotten since the backup stay forgotten, and those that a person changed by hand stay as they are.
 ///
 /// The new memory is completed in a file of its own; its content then replaces the old one in one
 /// transaction. A renamed file would not do: other processes may have the memory open, and its log
@@ -196,7 +196,8 @@ pub fn restore(
     let replaced = foreign::open_source(&aside, store::MIGRATIONS)?.connection;
     keep_forgotten(&replaced, &new)?;
     store::recall_forgotten(&new, path)?;
-    salvage::stay_forgotten(&new)?;
+    store::stay_forgotten(&new)?;
+    store::keep_changes_by_hand(&replaced, &new)?;
     salvage::keep_sequence(&replaced, &new)?;
     let (before, after) = (uuids(&replaced)?, uuids(&new)?);
     fault::point("restore:before-copy");
@@ -239,20 +240,21 @@ fn rebuild(backup: &Path, target: &Path) -> Result<Rebuilt, OpenError> {
 
 /// Adds what was forgotten in the replaced memory.
 fn keep_forgotten(replaced: &Connection, memory: &Connection) -> rusqlite::Result<()> {
-    let forgotten: Vec<(String, String, String, String, Millis)> = replaced.all(
-        "select s.host, s.host_session_id, f.seed, f.events, f.at
+    let forgotten: Vec<(String, String, String, String, Millis, Option<String>)> = replaced.all(
+        "select s.host, s.host_session_id, f.seed, f.events, f.at, f.uuid
          from forgotten f
          join sessions s on s.id = f.session_id",
         [],
     )?;
-    for (host, session, seed, events, at) in forgotten {
+    for (host, session, seed, events, at, uuid) in forgotten {
         memory.execute(
-            "insert or ignore into forgotten (session_id, seed, events, at)
-             select id, :seed, :events, :at
+            "insert or ignore into forgotten (session_id, seed, events, at, uuid)
+             select id, :seed, :events, :at, :uuid
              from sessions
              where host = :host and host_session_id = :session",
             named_params! {
                 ":host": host, ":session": session, ":seed": seed, ":events": events, ":at": at,
+                ":uuid": uuid,
             },
         )?;
     }

@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use crate::db::foreign::{self, Source};
 use crate::db::{self, Migration, OpenError};
+use crate::store;
 
 /// The result, in rows of all tables.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -339,7 +340,7 @@ const ITEMS: [&str; 4] = ["observations", "summaries", "prompts", "notes"];
 
 /// Items that were forgotten since the backup stay forgotten, and no event is processed twice.
 fn keep_promises(wreck: &Connection, into: &Connection) -> rusqlite::Result<()> {
-    stay_forgotten(into)?;
+    store::stay_forgotten(into)?;
     mark_kept_events(into)?;
     keep_sequence(wreck, into)
 }
@@ -365,25 +366,5 @@ pub(crate) fn mark_kept_events(memory: &Connection) -> rusqlite::Result<()> {
     memory.execute_batch(
         "insert or ignore into processed_events (event_id, key, outcome, at)
          select id, key, 'stored', at from events",
-    )
-}
-
-/// Deletes the forgotten items that an older copy brought back.
-pub(crate) fn stay_forgotten(memory: &Connection) -> rusqlite::Result<()> {
-    memory.execute_batch(
-        "delete from observations
-         where exists (
-             select 1
-             from forgotten f
-             where f.session_id = observations.session_id and f.seed = observations.seed
-               and f.at >= observations.at
-         );
-         delete from summaries
-         where exists (
-             select 1
-             from forgotten f
-             where f.session_id = summaries.session_id and f.seed = 'summary:' || prompt_id
-               and f.at >= summaries.at
-         );",
     )
 }

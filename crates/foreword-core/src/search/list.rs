@@ -18,14 +18,15 @@ use crate::text;
 /// Each kind of item, with the same columns.
 const ITEMS: [&str; 4] = [
     "select id, 'observation' as kind, session_id, prompt_id, type, title, subtitle, branch, origin, superseded_by,
-            retracted, at
+            retracted, pinned_at, hidden_at, until, at
      from observations",
     "select id, 'summary' as kind, session_id, prompt_id, null as type, request as title,
             iif(completed <> '', completed, learned) as subtitle, null as branch, null as origin, null as superseded_by,
-            null as retracted, at
+            null as retracted, null as pinned_at, null as hidden_at, null as until, at
      from summaries",
     "select id, 'prompt' as kind, session_id, id as prompt_id, null as type, text as title,
-            '' as subtitle, null as branch, null as origin, null as superseded_by, null as retracted, at
+            '' as subtitle, null as branch, null as origin, null as superseded_by, null as retracted,
+            null as pinned_at, null as hidden_at, null as until, at
      from prompts
      where kept",
     "select id, 'note' as kind, id as session_id, null as prompt_id, null as type, title,
@@ -35,11 +36,12 @@ const ITEMS: [&str; 4] = [
             -- Somebody else's words.
             iif(exists (select 1 from sessions k where k.host_session_id = notes.session) or session is null,
                 null, 'read') as origin,
-            null as superseded_by, null as retracted, at
+            null as superseded_by, null as retracted,
+            null as pinned_at, null as hidden_at, null as until, at
      from notes",
 ];
 
-const COLUMNS: &str = "t.id as id, t.kind as kind, t.type as type, t.title as title, t.subtitle as subtitle, t.superseded_by as superseded_by, t.retracted as retracted, t.prompt_id as turn, t.origin as origin, t.at as at, p.name as project, s.host_session_id as session";
+const COLUMNS: &str = "t.id as id, t.kind as kind, t.type as type, t.title as title, t.subtitle as subtitle, t.superseded_by as superseded_by, t.retracted as retracted, t.pinned_at is not null as pinned, t.hidden_at is not null as hidden, t.until as until, t.prompt_id as turn, t.origin as origin, t.at as at, p.name as project, s.host_session_id as session";
 
 /// The sessions of each kind of item. A note may be of a session that is not in the memory.
 const SESSIONS: [&str; 4] = [
@@ -68,8 +70,8 @@ pub(super) fn pick(store: &Store, ids: &[i64], filter: &Filter) -> rusqlite::Res
     read(store, &sql, &clauses)
 }
 
-/// The ids of all items that pass the filter.
-pub(super) fn ids(store: &Store, filter: &Filter) -> rusqlite::Result<Vec<i64>> {
+/// The ids of all items that pass the filter, in no order.
+pub fn ids(store: &Store, filter: &Filter) -> rusqlite::Result<Vec<i64>> {
     let clauses = filter.clauses();
     let sql = format!("select id from ({})", select("", &clauses));
     store.connection.all(&sql, &*clauses.values())
@@ -197,6 +199,9 @@ fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
         superseded_by: row.get("superseded_by")?,
         retracted: row.get("retracted")?,
         origin: row.get("origin")?,
+        pinned: row.get("pinned")?,
+        hidden: row.get("hidden")?,
+        until: row.get("until")?,
         score: None,
         matched: None,
         share: 0.0,

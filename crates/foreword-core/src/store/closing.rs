@@ -8,6 +8,7 @@
 use rusqlite::{Transaction, named_params};
 use serde::Deserialize;
 
+use super::observations::TOUCHED;
 use super::prompts::upsert_summary;
 use super::sessions::{HostSession, SessionRow, set_digest};
 use super::{SILENCE, Store, json};
@@ -264,10 +265,12 @@ fn mark(tx: &Transaction<'_>, ended: &ShownSession, closing: &Closing) -> rusqli
                 }
             }
             let (facts, origins): (Vec<String>, Vec<Origin>) = merged.into_iter().unzip();
-            tx.execute(
-                "update observations set facts = :facts, fact_origins = :origins where id = :id",
-                named_params! {":facts": json(&facts)?, ":origins": json(&origins)?, ":id": new},
-            )?;
+            let sql = format!(
+                "update observations set facts = :facts, fact_origins = :origins where id = :id and not {TOUCHED}"
+            );
+            let values =
+                named_params! {":facts": json(&facts)?, ":origins": json(&origins)?, ":id": new};
+            tx.execute(&sql, values)?;
         }
     }
     Ok(())
@@ -283,24 +286,25 @@ fn facts(tx: &Transaction<'_>, id: i64) -> rusqlite::Result<Vec<(String, Origin)
     Ok(facts.into_iter().zip(origins).collect())
 }
 
-/// Marks an observation as wrong, unless it has the user's words.
+/// Marks an observation as wrong, unless it has the user's words or a person changed it.
 pub(super) fn retract(tx: &Transaction<'_>, id: i64, reason: &str) -> rusqlite::Result<()> {
-    tx.execute(
+    let sql = format!(
         "update observations
          set retracted = :reason
-         where id = :id and origin <> 'user'",
-        named_params! {":id": id, ":reason": reason},
-    )?;
+         where id = :id and origin <> 'user' and not {TOUCHED}"
+    );
+    tx.execute(&sql, named_params! {":id": id, ":reason": reason})?;
     Ok(())
 }
 
-/// Marks an observation as superseded, unless one of the two already is, or the older one has the
-/// user's words and the newer one has not. True if it was marked.
+/// Marks an observation as superseded, unless one of the two already is, the older one has the user's
+/// words and the newer one has not, or a person changed or judged one of them. True if it was marked.
 pub(super) fn supersede(tx: &Transaction<'_>, old: i64, new: i64) -> rusqlite::Result<bool> {
-    let marked = tx.execute(
+    let sql = format!(
         "update observations
          set superseded_by = :new
          where id = :old
+           and not {TOUCHED}
            and superseded_by is null
            and exists (
                select 1
@@ -308,8 +312,8 @@ pub(super) fn supersede(tx: &Transaction<'_>, old: i64, new: i64) -> rusqlite::R
                where newer.id = :new
                  and newer.superseded_by is null
                  and (observations.origin <> 'user' or newer.origin = 'user')
-           )",
-        named_params! {":old": old, ":new": new},
-    )?;
+           )"
+    );
+    let marked = tx.execute(&sql, named_params! {":old": old, ":new": new})?;
     Ok(marked > 0)
 }

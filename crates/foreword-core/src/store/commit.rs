@@ -11,11 +11,12 @@ use rusqlite::{Transaction, named_params};
 
 use super::closing::{retract, supersede};
 use super::events::{keep_events, mark_processed};
-use super::observations::{self, keep_observation};
+use super::forget::{forgotten_prompts, is_settled, without_titles};
+use super::observations::{self, TOUCHED, keep_observation};
 use super::prompts::{
-    insert_prompt, number_prompts, prompt_row, set_reply, settle_prompt, upsert_summary,
+    insert_prompt, number_prompts, owner, prompt_identity, prompt_row, set_reply, settle_prompt,
+    upsert_summary,
 };
-use super::remember::is_forgotten;
 use super::sessions::{SessionRow, name_session, set_digest, upsert_session};
 use super::{Store, json};
 use crate::fault;
@@ -84,12 +85,21 @@ impl Store {
         let tx = self.connection.transaction()?;
 
         let session = upsert_session(&tx, batch, first)?;
+        // What comes late of a forgotten turn is not stored.
+        let forgotten = forgotten_prompts(&tx, session.id)?;
+        let is_forgotten = |event: &Event| {
+            let owner = owner(&marks, event).map(|it| &it.host_prompt_id);
+            !forgotten.is_empty() && owner.is_some_and(|it| forgotten.contains(it))
+        };
+        let is_forgotten_turn = |derived: &DerivedTurn| {
+            let prompt = derived.turn.prompt_id.as_ref();
+            prompt.is_some_and(|it| forgotten.contains(it))
+        };
         let mut outcome = Outcome::Nothing;
-        for event in batch
-            .events
-            .iter()
-            .filter(|event| event.kind == EventKind::Prompt)
-        {
+        let is_prompt = |event: &&Event| {
+            event.kind == EventKind::Prompt && !forgotten.contains(&prompt_identity(event))
+        };
+        for event in batch.events.iter().filter(is_prompt) {
             insert_prompt(&tx, session.id, event)?;
             outcome = Outcome::Stored;
         }
@@ -98,11 +108,18 @@ impl Store {
         }
         withdraw(&tx, &session, batch)?;
         let mut kept: HashMap<&str, i64> = HashMap::new();
+        let mut left_out: Vec<&str> = Vec::new();
         for derived in batch.turns {
+            if is_forgotten_turn(derived) {
+                let titles = derived.derived.observations.iter().map(|it| &*it.title);
+                left_out.extend(titles);
+                continue;
+            }
             let prompt = prompt_row(&tx, session.id, derived.turn.prompt_id.as_deref())?;
             set_reply(&tx, prompt, &derived.turn)?;
             for observation in &derived.derived.observations {
-                if is_forgotten(&tx, &session, observation)? {
+                if is_settled(&tx, &session, observation, &derived.provenance.provider)? {
+                    left_out.push(&observation.title);
                     continue;
                 }
                 let id = keep_observation(&tx, &session, prompt, observation, derived)?;
@@ -140,11 +157,13 @@ impl Store {
             }
         }
         if let Some(digest) = batch.digest {
-            set_digest(&tx, session.id, digest, OFFLINE)?;
+            let digest = without_titles(digest, &left_out);
+            set_digest(&tx, session.id, &digest, OFFLINE)?;
         }
         name_session(&tx, session.id)?;
         if batch.replaces != Replaces::Events {
-            keep_events(&tx, session.id, batch.events, &marks)?;
+            let events: Vec<&Event> = batch.events.iter().filter(|it| !is_forgotten(it)).collect();
+            keep_events(&tx, session.id, &events, &marks)?;
         }
         mark_processed(&tx, batch, outcome)?;
         fault::point("store:before-commit");
@@ -154,19 +173,42 @@ impl Store {
     }
 }
 
+/// SQL: no observation that a person changed stands for all events of this one. If one does, what is
+/// derived from them is not stored (`is_settled`), so what was derived before stays.
+fn is_open() -> String {
+    format!(
+        "not exists (
+             select 1
+             from (
+                 select provider as settled_by, events as settled
+                 from observations
+                 where session_id = :session and {TOUCHED}
+             )
+             where not (settled_by = 'offline' and :by = 'offline')
+               and not exists (
+                   select 1
+                   from json_each(events) as derived
+                   where derived.value not in (select value from json_each(settled))
+               )
+         )"
+    )
+}
+
 /// Deletes earlier observations that are not derived any more. An observation that is now derived
 /// from another turn of the batch keeps its number.
 fn withdraw(tx: &Transaction<'_>, session: &SessionRow, batch: &Batch<'_>) -> rusqlite::Result<()> {
     let observations = batch.turns.iter().flat_map(|it| &it.derived.observations);
     let seeds: Vec<&str> = observations.map(|it| it.seed.as_str()).collect();
     let seeds = json(&seeds)?;
+    let is_open = is_open();
     match batch.replaces {
         Replaces::Turns => {
             let events = batch.turns.iter().flat_map(|it| &it.turn.events);
             let read = json(&events.map(|it| it.id).collect::<Vec<_>>())?;
             for derived in batch.turns {
                 let prompt = prompt_row(tx, session.id, derived.turn.prompt_id.as_deref())?;
-                let outdated = "session_id = :session
+                let outdated = format!(
+                    "session_id = :session
                     and prompt_id is :prompt
                     and provider = :provider
                     and seed not in (select value from json_each(:seeds))
@@ -174,34 +216,41 @@ fn withdraw(tx: &Transaction<'_>, session: &SessionRow, batch: &Batch<'_>) -> ru
                         select 1
                         from json_each(events) as derived
                         where derived.value not in (select value from json_each(:read))
-                    )";
+                    )
+                    and {is_open}"
+                );
                 let parameters = named_params! {
                     ":session": session.id,
                     ":prompt": prompt,
                     ":provider": derived.provenance.provider,
                     ":seeds": seeds,
                     ":read": read,
+                    ":by": derived.provenance.provider,
                 };
-                observations::withdraw(tx, outdated, parameters)?;
+                observations::withdraw(tx, &outdated, parameters)?;
             }
             Ok(())
         }
         Replaces::Nothing => Ok(()),
         Replaces::Events => {
             let events: Vec<String> = batch.events.iter().map(|it| it.id.to_string()).collect();
-            let outdated = "session_id = :session
+            let outdated = format!(
+                "session_id = :session
                 and seed not in (select value from json_each(:seeds))
                 and exists (
                     select 1
                     from json_each(events) as derived
                     join json_each(:events) as event on event.value = derived.value
-                )";
+                )
+                and {is_open}"
+            );
             let parameters = named_params! {
                 ":session": session.id,
                 ":seeds": seeds,
                 ":events": json(&events)?,
+                ":by": batch.provider,
             };
-            observations::withdraw(tx, outdated, parameters)
+            observations::withdraw(tx, &outdated, parameters)
         }
     }
 }

@@ -84,7 +84,8 @@ impl Store {
         let steps = events.filter(|event| event.kind.is_step()).count();
         let mut room = STEPS_MAX.saturating_sub(steps);
         let marks = self.prompt_marks(Some(session), new)?;
-        for mark in marks.iter().rev().take(EARLIER_TURNS) {
+        let marks = marks.iter().filter(|mark| mark.at < Millis::MAX);
+        for mark in marks.rev().take(EARLIER_TURNS) {
             let prompt_id = Some(mark.host_prompt_id.clone());
             if recent.turns.iter().any(|turn| turn.prompt_id == prompt_id) {
                 continue;
@@ -330,10 +331,10 @@ impl Store {
 pub(super) fn keep_events(
     tx: &Transaction<'_>,
     session: i64,
-    events: &[Event],
+    events: &[&Event],
     marks: &[PromptMark],
 ) -> rusqlite::Result<()> {
-    for event in events {
+    for &event in events {
         let turn = Some(event)
             .filter(|event| event.kind.is_of_a_turn())
             .and_then(|event| owner(marks, event))

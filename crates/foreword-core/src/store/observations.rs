@@ -5,11 +5,12 @@
 //! A repeat is a row of `repeats`, not an observation. It goes when its turn is derived again
 //! without it. When the observation itself is withdrawn, its oldest repeat takes its place and
 //! its number. `commit` and `remember` call this within their transactions, so that deriving
-//! the same again leaves the same rows.
+//! the same again leaves the same rows. An observation that a person changed by hand (`hands`) is
+//! left as it is.
 
 use std::collections::BTreeSet;
 
-use rusqlite::{Params, Transaction, named_params};
+use rusqlite::{Connection, Params, Transaction, named_params};
 use serde::Deserialize;
 
 use super::commit::DerivedTurn;
@@ -17,7 +18,7 @@ use super::kin::{Insight, is_repeat, superseded_ids};
 use super::sessions::SessionRow;
 use super::{ObservationItem, Store, json, next_item};
 use crate::db::Rows as _;
-use crate::model::{Kind, Millis, Observation, Origin};
+use crate::model::{Kind, Millis, Observation, Origin, TouchedFile};
 
 /// Of the observations with the same title, or with a file in common, the newest are compared.
 const COMPARED_MAX: usize = 16;
@@ -26,6 +27,12 @@ const FILES_MAX: usize = 4;
 /// Observations with a file in common are looked for among this many of the newest items, a
 /// year of heavy use, so that a file which every project has stays cheap to look up.
 const ITEMS_MAX: i64 = 20_000;
+
+/// SQL: a person edited, pinned, hid, limited or judged this observation. Then the worker leaves it
+/// as it is.
+pub(super) const TOUCHED: &str = "(pinned_at is not null or hidden_at is not null
+    or edited_at is not null or until is not null
+    or id in (select a from judged union all select b from judged))";
 
 /// Stores an observation and returns its number: that of an older one if that says the same.
 pub(super) fn keep_observation(
@@ -261,7 +268,10 @@ fn mark_superseded(
         false => Vec::new(),
     };
     tx.run(
-        "update observations set superseded_by = null where superseded_by = :id",
+        "update observations
+         set superseded_by = null
+         where superseded_by = :id
+           and id not in (select b from judged where a = :id and verdict = 'supersedes')",
         named_params! {":id": id},
     )?;
     tx.run(
@@ -283,14 +293,23 @@ fn mark_superseded(
     Ok(())
 }
 
-/// Deletes the repeats and observations that a condition selects. An observation that has a
-/// repeat is not deleted: it becomes that of the oldest repeat, and keeps its number.
+/// Deletes the repeats and observations that a condition selects, but none that a person changed. An
+/// observation that has a repeat is not deleted: it becomes that of the oldest repeat, and keeps its
+/// number.
 pub(super) fn withdraw<P: Params + Copy>(
     tx: &Transaction<'_>,
     outdated: &str,
     parameters: P,
 ) -> rusqlite::Result<()> {
-    tx.execute(&format!("delete from repeats where {outdated}"), parameters)?;
+    let repeats = format!(
+        "delete from repeats
+         where {outdated}
+           and not exists (
+               select 1 from observations o where o.id = repeats.observation_id and {TOUCHED}
+           )"
+    );
+    tx.execute(&repeats, parameters)?;
+    let outdated = &format!("{outdated} and not {TOUCHED}");
     let handed_over = tx.execute(
         &format!(
             "update observations
@@ -382,11 +401,15 @@ pub(super) fn upsert_observation(
         ":retracted": observation.retracted,
         },
     )?;
-    for table in ["observation_files", "observation_concepts"] {
-        let delete = format!("delete from {table} where observation_id = :id");
-        tx.run(&delete, named_params! {":id": id})?;
-    }
-    for file in &observation.files {
+    set_files(tx, id, &observation.files)?;
+    set_concepts(tx, id, &observation.concepts)
+}
+
+/// Replaces the files of an observation.
+pub(super) fn set_files(tx: &Connection, id: i64, files: &[TouchedFile]) -> rusqlite::Result<()> {
+    let delete = "delete from observation_files where observation_id = :id";
+    tx.run(delete, named_params! {":id": id})?;
+    for file in files {
         tx.run(
             "insert into observation_files (observation_id, path, role, size, mtime, hash)
              values (:id, :path, :role, :size, :mtime, :hash)
@@ -401,7 +424,14 @@ pub(super) fn upsert_observation(
             },
         )?;
     }
-    for concept in &observation.concepts {
+    Ok(())
+}
+
+/// Replaces the rows by which an observation is found by its concepts.
+pub(super) fn set_concepts(tx: &Connection, id: i64, concepts: &[String]) -> rusqlite::Result<()> {
+    let delete = "delete from observation_concepts where observation_id = :id";
+    tx.run(delete, named_params! {":id": id})?;
+    for concept in concepts {
         tx.run(
             "insert into observation_concepts (observation_id, concept)
              values (:id, :concept)

@@ -17,7 +17,8 @@ pub(super) struct PromptMark {
 }
 
 impl Store {
-    /// The session's prompts, stored and new, in order of time.
+    /// The session's prompts, stored and new, in order of time. The forgotten ones come last: an event
+    /// belongs to one of them only if it names it.
     pub(super) fn prompt_marks(
         &self,
         session: Option<i64>,
@@ -27,6 +28,10 @@ impl Store {
             "select host_prompt_id, at
              from prompts
              where session_id = :session and host_prompt_id is not null
+             union all
+             select substr(seed, length('prompt:') + 1), 9223372036854775807
+             from forgotten
+             where session_id = :session and seed glob 'prompt:*'
              order by at",
             named_params! {":session": session},
         )?;

@@ -9,6 +9,7 @@ use rusqlite::named_params;
 use serde::Deserialize;
 
 use super::events::Steps;
+use super::observations::TOUCHED;
 use super::{HostSession, Store, json};
 use crate::db::Rows as _;
 use crate::model::{Event, EventKind, Kind, Millis};
@@ -101,7 +102,8 @@ impl Store {
         started_at.is_ok_and(|started_at: Millis| event.at <= started_at)
     }
 
-    /// The items that were derived from these events of one session.
+    /// The items that were derived from these events of one session, without those that a person
+    /// changed by hand: these stay as they are.
     pub fn made_of(&self, events: &[Event]) -> rusqlite::Result<Vec<DerivedItem>> {
         let Some(first) = events.first() else {
             return Ok(Vec::new());
@@ -109,10 +111,10 @@ impl Store {
         let session = self.session_id(&first.host, &first.host_session_id)?;
         let ids: BTreeSet<_> = events.iter().map(|event| event.id).collect();
         let ids = json(&ids)?;
-        self.connection.all(
+        let sql = format!(
             "select id, 'observation' as kind, title, provider
              from observations
-             where session_id = :session
+             where session_id = :session and not {TOUCHED}
                and exists (
                    select 1
                    from json_each(observations.events) as derived
@@ -128,8 +130,9 @@ impl Store {
                    from events
                    where session_id = :session and id in (select value from json_each(:ids))
                )
-             order by 1",
-            named_params! {":session": session, ":ids": ids},
-        )
+             order by 1"
+        );
+        let parameters = named_params! {":session": session, ":ids": ids};
+        self.connection.all(&sql, parameters)
     }
 }

@@ -1,35 +1,35 @@
-//! Remembers a text, and forgets items, on a person's request.
+//! Remembers a text on a person's request, at once and not through the queue, so that the reply can
+//! name its number.
 //!
-//! Both are done at once, not queued, so that the reply can name the number or confirm the
-//! deletion. A remembered text is an observation like others, but with the user as its origin and
-//! derived from no event. A forgotten item leaves a row in `forgotten`, which `commit` checks.
-//!
-//! Forgotten items are recorded a second time, in a file beside memory.db: if memory.db is damaged
-//! beyond reading it is restored from older copies, which still have these items. The file has
-//! the ids of sessions, seeds and events, and nothing of their content.
+//! It becomes an observation like others, but with the user as its origin and derived from no event.
 
-use std::collections::HashSet;
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use rusqlite::named_params;
 
-use rusqlite::{Connection, Transaction, named_params};
-use serde::{Deserialize, Serialize};
-
+use super::Store;
 use super::commit::DerivedTurn;
+use super::hands::{self, HandsError};
 use super::observations::keep_observation;
 use super::sessions::{HostSession, SessionRow, upsert_project};
-use super::{Store, json};
-use crate::db::{self, Rows as _};
-use crate::files;
-use crate::model::{Derived, Millis, Observation, ObservationType, Origin, Provenance, Turn};
+use crate::db::Rows as _;
+use crate::model::{
+    Action, Derived, FileRole, Millis, Observation, ObservationType, Origin, Provenance,
+    TouchedFile, Turn,
+};
 use crate::text;
 
-/// A text to be remembered unchanged; it is redacted already.
+/// A text to be remembered unchanged; all of it is redacted already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToRemember<'a> {
     pub text: &'a str,
+    /// If empty, the beginning of the text.
+    pub title: &'a str,
     pub kind: ObservationType,
+    pub facts: Vec<String>,
+    pub concepts: Vec<String>,
+    pub files: Vec<String>,
+    pub pin: bool,
+    /// The last moment at which it holds.
+    pub until: Option<Millis>,
     /// Whose words it is: the user's, or the agent's, if the agent writes the memory.
     pub origin: Origin,
     /// The project's key.
@@ -37,13 +37,50 @@ pub struct ToRemember<'a> {
     pub session: &'a HostSession,
     /// Identifies the request, so that the same request twice is one observation.
     pub seed: String,
+    /// Who asks: `shell`, `agent` or `viewer`.
+    pub who: &'a str,
     pub now: Millis,
 }
 
+impl<'a> ToRemember<'a> {
+    /// A decision that has nothing but its text.
+    pub fn of(
+        text: &'a str,
+        project: &'a str,
+        session: &'a HostSession,
+        seed: String,
+        now: Millis,
+    ) -> ToRemember<'a> {
+        ToRemember {
+            text,
+            title: "",
+            kind: ObservationType::Decision,
+            origin: Origin::User,
+            facts: Vec::new(),
+            concepts: Vec::new(),
+            files: Vec::new(),
+            pin: false,
+            until: None,
+            project,
+            session,
+            seed,
+            who: "shell",
+            now,
+        }
+    }
+}
+
+/// A remembered text by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remembered {
+    pub id: i64,
+    /// False if an older observation has the same text.
+    pub is_new: bool,
+}
+
 impl Store {
-    /// Remembers a text and returns its number; that of an older observation with the same text if
-    /// there is one.
-    pub fn remember(&mut self, request: &ToRemember<'_>) -> rusqlite::Result<i64> {
+    /// Remembers a text; an older observation with the same text stands for it if there is one.
+    pub fn remember(&mut self, request: &ToRemember<'_>) -> Result<Remembered, HandsError> {
         let tx = self.connection.transaction()?;
         let project = upsert_project(&tx, request.project, request.now)?;
         // The worker may not have stored anything of this session yet.
@@ -77,176 +114,46 @@ impl Store {
                 prompt_version: None,
             },
         };
+        let newest = "select coalesce(max(id), 0) from observations";
+        let newest: i64 = tx.one(newest, [])?;
         let observation = observation(request);
         let id = keep_observation(&tx, &session, None, &observation, &derived)?;
-        tx.commit()?;
-        Ok(id)
-    }
-
-    /// Deletes these observations and summaries for good. Returns the numbers of those that existed.
-    pub fn forget(&mut self, ids: &[i64], now: Millis) -> rusqlite::Result<Vec<i64>> {
-        let tx = self.connection.transaction()?;
-        let mut gone = Vec::new();
-        for &id in ids {
-            let marked = tx.execute(
-                "insert into forgotten (session_id, seed, events, at)
-                 select session_id, seed, events, :now
-                 from observations
-                 where id = :id
-                 union all
-                 select session_id, 'summary:' || prompt_id, '[]', :now
-                 from summaries
-                 where id = :id
-                 union all
-                 select session_id, seed, events, :now
-                 from repeats
-                 where observation_id = :id",
-                named_params! {":id": id, ":now": now},
-            )?;
-            if marked > 0 {
-                for delete in [
-                    "delete from observations where id = :id",
-                    "delete from summaries where id = :id",
-                ] {
-                    tx.execute(delete, named_params! {":id": id})?;
-                }
-                gone.push(id);
-            }
+        let is_new = id > newest;
+        let at = hands::next_time(&tx, request.now)?;
+        if is_new {
+            hands::note(&tx, id, Action::Remember, None, request.who, at)?;
+            hands::set_until(&tx, id, request.until)?;
+        } else if request.until.is_some() {
+            let before = hands::Editable::read(&tx, id)?;
+            hands::note(&tx, id, Action::Edit, Some(&before), request.who, at)?;
+            hands::set_until(&tx, id, request.until)?;
         }
-        // A conversation may repeat what was forgotten.
-        tx.execute("delete from conversations", [])?;
-        note_forgotten(&tx, now)?;
+        if request.pin {
+            hands::pin(&tx, id, true, request.who, at)?;
+        }
         tx.commit()?;
-        Ok(gone)
-    }
-
-    /// The sources of a session's forgotten items: keys of the events that observations were
-    /// derived from, and the host's ids of prompts whose summary was forgotten.
-    pub fn forgotten(&self, session: &str) -> rusqlite::Result<HashSet<String>> {
-        let sources = self.connection.all(
-            "select p.key
-             from sessions s
-             join forgotten f on f.session_id = s.id
-             join json_each(f.events) e
-             join processed_events p on p.event_id = e.value
-             where s.host_session_id = :session
-             union
-             select p.host_prompt_id
-             from sessions s
-             join forgotten f on f.session_id = s.id
-             join prompts p on p.session_id = s.id and f.seed = 'summary:' || p.id
-             where s.host_session_id = :session and p.host_prompt_id is not null",
-            named_params! {":session": session},
-        )?;
-        Ok(sources.into_iter().collect())
+        Ok(Remembered { id, is_new })
     }
 }
 
 fn observation(request: &ToRemember<'_>) -> Observation {
+    let file = |path: &String| TouchedFile {
+        path: path.clone(),
+        role: FileRole::Read,
+        size: None,
+        mtime: None,
+        hash: None,
+    };
     Observation {
-        title: text::title(request.text),
+        title: match request.title {
+            "" => text::title(request.text),
+            title => title.to_owned(),
+        },
         narrative: request.text.to_owned(),
+        facts: request.facts.clone(),
+        concepts: request.concepts.clone(),
+        files: request.files.iter().map(file).collect(),
         at: request.now,
         ..Observation::blank(request.seed.clone(), request.kind, request.origin)
     }
-}
-
-#[derive(Serialize, Deserialize)]
-struct Forgotten {
-    host: String,
-    session: String,
-    seed: String,
-    events: String,
-    at: Millis,
-}
-
-fn forgotten_file(memory: &Connection) -> Option<PathBuf> {
-    memory
-        .path()
-        .map(|path| db::beside(path.as_ref(), ".forgotten"))
-}
-
-/// Appends the items that were forgotten at this time. They are on disk before the memory changes.
-fn note_forgotten(memory: &Connection, at: Millis) -> rusqlite::Result<()> {
-    let rows: Vec<Forgotten> = memory.all(
-        "select s.host, s.host_session_id as session, f.seed, f.events, f.at
-         from forgotten f
-         join sessions s on s.id = f.session_id
-         where f.at = :at",
-        named_params! {":at": at},
-    )?;
-    let mut lines = String::new();
-    for row in rows {
-        lines += &(json(&row)? + "\n");
-    }
-    let Some(path) = forgotten_file(memory).filter(|_| !lines.is_empty()) else {
-        return Ok(());
-    };
-    let written = OpenOptions::new().create(true).append(true).open(path);
-    let written = written.and_then(|mut file| {
-        file.write_all(lines.as_bytes())?;
-        file.sync_all()
-    });
-    written.map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
-}
-
-/// The most that is read of the file of forgotten sessions; an entry has about 100 bytes.
-const FORGOTTEN_MAX: u64 = 256 << 20;
-
-/// Adds the entries of the file beside the memory at `path` that the memory lacks.
-pub(crate) fn recall_forgotten(memory: &Connection, path: &Path) -> rusqlite::Result<()> {
-    let Ok(text) = files::read_text(&db::beside(path, ".forgotten"), FORGOTTEN_MAX) else {
-        return Ok(());
-    };
-    let lines = text.lines();
-    for it in lines.filter_map(|line| serde_json::from_str::<Forgotten>(line).ok()) {
-        // The session's row may be lost, and the session read again from its transcript.
-        memory.execute(
-            "insert or ignore into sessions (host, host_session_id, state, started_at, last_event_at)
-             values (:host, :session, 'interrupted', :at, :at)",
-            named_params! {":host": it.host, ":session": it.session, ":at": it.at},
-        )?;
-        memory.execute(
-            "insert or ignore into forgotten (session_id, seed, events, at)
-             select id, :seed, :events, :at
-             from sessions
-             where host = :host and host_session_id = :session",
-            named_params! {
-                ":host": it.host, ":session": it.session, ":seed": it.seed,
-                ":events": it.events, ":at": it.at,
-            },
-        )?;
-    }
-    Ok(())
-}
-
-/// Whether this observation was forgotten before. Another model, or the same one a second time,
-/// writes it differently and under another seed; so an observation that was derived only from
-/// events of a forgotten one counts as that one.
-pub(super) fn is_forgotten(
-    tx: &Transaction<'_>,
-    session: &SessionRow,
-    observation: &Observation,
-) -> rusqlite::Result<bool> {
-    tx.one(
-        "select exists (
-             select 1
-             from forgotten
-             where session_id = :session
-               and (
-                   seed = :seed
-                   or json_array_length(:events) > 0
-                   and not exists (
-                       select 1
-                       from json_each(:events) as event
-                       where event.value not in (select value from json_each(forgotten.events))
-                   )
-               )
-         )",
-        named_params! {
-            ":session": session.id,
-            ":seed": observation.seed,
-            ":events": json(&observation.events)?,
-        },
-    )
 }

@@ -7,7 +7,7 @@
 
 use std::path::PathBuf;
 
-use rusqlite::{Transaction, named_params};
+use rusqlite::{Connection, Transaction, named_params};
 use serde::{Deserialize, Serialize};
 
 use super::commit::{Batch, Replaces};
@@ -188,7 +188,7 @@ pub(super) fn set_digest(
 }
 
 /// Sets the title of a session that has none yet: its first prompt.
-pub(super) fn name_session(tx: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
+pub(super) fn name_session(tx: &Connection, session: i64) -> rusqlite::Result<()> {
     let prompt: Option<String> = tx.first(
         "select p.text
          from sessions s

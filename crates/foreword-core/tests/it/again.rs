@@ -1,8 +1,6 @@
 //! The same insight again is counted, and an observation that the user superseded is marked.
 
-use foreword_core::model::{
-    Derived, Event, EventKind, Observation, ObservationType, Origin, Payload,
-};
+use foreword_core::model::{Derived, Event, EventKind, Observation, ObservationType, Payload};
 use foreword_core::recall::index::{IndexRequest, StartReason, index};
 use foreword_core::search::{Filter, Query, Sort, search};
 use foreword_core::store::{
@@ -238,19 +236,12 @@ fn what_is_forgotten_no_session_that_told_it_brings_back() {
 
 /// The user has this remembered, at a time.
 fn remember(memory: &mut Store, project: &str, text: &str, now: i64) -> i64 {
-    let said = ToRemember {
-        origin: Origin::User,
-        text,
-        kind: ObservationType::Decision,
-        project,
-        session: &HostSession {
-            host: "claude-code".into(),
-            id: format!("said in {project}"),
-        },
-        seed: format!("said:{text}"),
-        now,
+    let session = HostSession {
+        host: "claude-code".into(),
+        id: format!("said in {project}"),
     };
-    memory.remember(&said).unwrap()
+    let said = ToRemember::of(text, project, &session, format!("said:{text}"), now);
+    memory.remember(&said).unwrap().id
 }
 
 #[test]
@@ -307,6 +298,8 @@ fn what_the_user_says_supersedes_an_observation_is_still_found_below_it() {
         start_reason: StartReason::Startup,
         branch: None,
         root: None,
+        now: 0,
+        unopened_kept: None,
     };
     let text = index(Some(&memory), &request).unwrap().unwrap().text;
     assert!(text.contains("- #3 ") && !text.contains("#2 "), "{text}");
@@ -338,19 +331,12 @@ fn what_is_said_again_keeps_its_number_and_projects_do_not_mix() {
     let dir = tempfile::tempdir().unwrap();
     let mut memory = open(&dir);
     let mut say = |session: &str, project, text| {
-        let said = ToRemember {
-            origin: Origin::User,
-            text,
-            kind: ObservationType::Decision,
-            project,
-            session: &HostSession {
-                host: "claude-code".into(),
-                id: session.into(),
-            },
-            seed: format!("said:{text}"),
-            now: 5,
+        let session = HostSession {
+            host: "claude-code".into(),
+            id: session.into(),
         };
-        memory.remember(&said).unwrap()
+        let said = ToRemember::of(text, project, &session, format!("said:{text}"), 5);
+        memory.remember(&said).unwrap().id
     };
     let text = "Releases are cut on Mondays. The team in Lisbon tests them first.";
     let longer = "Releases are cut on Mondays. Never before a public holiday, as happened in May.";
@@ -397,6 +383,8 @@ fn a_repeated_observation_is_listed_under_its_latest_session() {
         start_reason: StartReason::Startup,
         branch: None,
         root: None,
+        now: 0,
+        unopened_kept: None,
     };
     let index = index(Some(&memory), &request).unwrap().unwrap();
     let line = index.weighed.iter().find(|it| it.id == 2).unwrap();

@@ -97,15 +97,7 @@ fn remember(store: &mut Store, text: &str) {
         host: "claude-code".into(),
         id: "by-hand".into(),
     };
-    let request = ToRemember {
-        origin: Origin::User,
-        text,
-        kind: ObservationType::Decision,
-        project: "/p",
-        session: &session,
-        seed: "by hand".into(),
-        now: 5,
-    };
+    let request = ToRemember::of(text, "/p", &session, "by hand".into(), 5);
     store.remember(&request).unwrap();
 }
 
@@ -137,6 +129,8 @@ fn told_at(store: &Store, session: &str, source: &str, root: Option<&Path>) -> O
         start_reason: StartReason::parse(Some(source)),
         branch: None,
         root,
+        now: 0,
+        unopened_kept: None,
     };
     index(Some(store), &request).unwrap().map(|it| it.text)
 }
@@ -273,6 +267,8 @@ fn another_project_or_none_is_told_nothing() {
             start_reason: StartReason::Startup,
             branch: None,
             root: None,
+            now: 0,
+            unopened_kept: None,
         };
         assert_eq!(index(Some(&store), &request).unwrap(), None);
         assert_eq!(index(None, &request).unwrap(), None);

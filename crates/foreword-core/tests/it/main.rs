@@ -5,6 +5,7 @@ mod again;
 mod beside;
 mod closing;
 mod documents;
+mod hands;
 mod index;
 mod kin;
 mod meaning;

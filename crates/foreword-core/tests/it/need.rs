@@ -91,6 +91,7 @@ fn rates(file: &str) -> String {
         project: "/p",
         host_session_id: "another",
         root: None,
+        now: 0,
     };
     let (mut silent, mut brought, mut all, mut beside) = (0, 0, 0, 0);
     let labelled: Vec<Labelled> = lines(file);
@@ -138,6 +139,7 @@ fn a_prompt_that_names_a_file_brings_what_is_known_about_it() {
         project: "/p",
         host_session_id: "another",
         root: Some(Path::new("/home/user/shop")),
+        now: 0,
     };
     let reminded = |prompt: &str| {
         let found = reminder::for_prompt(&memory, &occasion, prompt).unwrap();
@@ -220,6 +222,7 @@ fn other_projects_and_prompts_do_not_crowd_out_what_is_known_here() {
         project: "/p",
         host_session_id: "another",
         root: None,
+        now: 0,
     };
     let prompt = "why do webhook retries end after twelve attempts?";
     let about = reminder::for_prompt(&memory, &occasion, prompt).unwrap();

@@ -502,9 +502,24 @@ fn a_backup_of_an_older_schema_is_brought_up_to_date() {
         .execute_batch(
             "alter table ledger drop column turn; alter table ledger drop column asked_model;
              alter table ledger drop column reserved_usd; alter table ledger drop column reserved_tokens;
-             alter table ledger drop column reserved_until; drop table conversations; pragma user_version = 102",
+             alter table ledger drop column reserved_until; drop table conversations;
+             drop trigger observations_journal_delete; drop table journal; drop table judged;
+             drop index observations_pinned; drop index observations_by_time;
+             alter table observations drop column pinned_at; alter table observations drop column hidden_at;
+             alter table observations drop column edited_at; alter table observations drop column until;
+             alter table observations drop column imported_from;
+             drop index forgotten_by_uuid; drop index forgotten_by_time;
+             alter table forgotten drop column uuid;
+             drop trigger observations_text_update;
+             pragma user_version = 102",
         )
         .unwrap();
+    let first = include_str!("../../src/store/0001_memory.sql");
+    let trigger = first
+        .find("create trigger observations_text_update")
+        .unwrap();
+    let trigger = first[trigger..].split_inclusive("end;").next().unwrap();
+    older.execute_batch(trigger).unwrap();
     drop(older);
     assert!(backup::is_good(&backup.path));
     let restored =

@@ -294,6 +294,7 @@ fn secrets_that_were_collected_without_knowing_the_rules_are_found_too() {
 /// and `innocent.jsonl`.
 #[test]
 #[ignore = "needs a corpus of your own"]
+#[expect(clippy::disallowed_methods, reason = "a test may read the environment")]
 fn a_corpus_of_your_own() {
     let folder = PathBuf::from(std::env::var("FOREWORD_TEST_SECRETS").unwrap());
     check_innocent(&folder.join("innocent.jsonl"));

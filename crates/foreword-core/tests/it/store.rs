@@ -238,9 +238,11 @@ fn a_silent_session_was_interrupted_and_a_resume_makes_it_active_again() {
         );
         state.unwrap()
     };
-    memory.keep_house(day, day).unwrap();
+    memory.keep_house(day, day, 30 * 24 * 3_600_000).unwrap();
     assert_eq!(state(), "active");
-    memory.keep_house(day + 2, 7 * day).unwrap();
+    memory
+        .keep_house(day + 2, 7 * day, 30 * 24 * 3_600_000)
+        .unwrap();
     assert_eq!(state(), "interrupted");
     store(
         &mut memory,
@@ -272,7 +274,7 @@ fn events_past_their_keeping_go_and_what_came_of_them_stays() {
     store(&mut memory, &[prompt(1, "p1", "x")], |_| {
         vec![observation("a", "Alpha")]
     });
-    memory.keep_house(1_000, 50).unwrap();
+    memory.keep_house(1_000, 50, 30 * 24 * 3_600_000).unwrap();
     assert_eq!(
         store(&mut memory, &[tool(900, "p1")], |_| vec![observation(
             "a", "Alpha"
@@ -300,7 +302,9 @@ fn what_was_written_bit_by_bit_is_put_together() {
         outside.query_row(parts, [], |row| row.get(0)).unwrap()
     };
     assert_eq!(parts(), 3);
-    memory.keep_house(1_000, 1_000).unwrap();
+    memory
+        .keep_house(1_000, 1_000, 30 * 24 * 3_600_000)
+        .unwrap();
     assert_eq!(parts(), 1);
     assert_eq!(memory.damage(), None);
 }

@@ -55,6 +55,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         start_reason: StartReason::parse(Some(&args.source)),
         branch: place.head.branch.as_deref(),
         root: place.root.as_deref(),
+        now: reader.now,
+        unopened_kept: reader.unopened_kept(),
     };
     match index::index(store.as_ref(), &request)? {
         Some(index) if args.json.json() => {

@@ -1,8 +1,10 @@
-//! Flags that choose projects, sessions and times; several commands share them.
+//! Flags that choose items, projects, sessions and times; several commands share them.
 
 use anyhow::Context as _;
+use foreword_core::model::{Kind, ObservationType, Origin};
 use foreword_core::search::Filter;
 
+use crate::service::search::named as named_value;
 use crate::service::when::{When, when};
 use crate::service::{self, Reader, named};
 
@@ -29,20 +31,29 @@ pub struct ScopeFlags {
 }
 
 impl ScopeFlags {
+    /// Whether projects are named, or all of them are wanted.
+    pub fn names_projects(&self) -> bool {
+        self.all_projects || !self.project.is_empty()
+    }
+
     /// An error in a directory that belongs to no project, unless the flags name projects.
     pub fn filter(&self, reader: &Reader) -> anyhow::Result<Filter> {
-        let projects = if self.all_projects {
-            None
-        } else if self.project.is_empty() {
+        let mut filter = self.filter_everywhere(reader)?;
+        if !self.names_projects() {
             let current = reader.place.project.clone();
-            Some(vec![current.context(
-                "not a project directory; --all-projects looks at every project",
-            )?])
-        } else {
-            Some(self.project.clone())
-        };
+            filter.projects =
+                Some(vec![current.context(
+                    "not a project directory; --all-projects looks at every project",
+                )?]);
+        }
+        Ok(filter)
+    }
+
+    /// The same, but of every project unless the flags name some.
+    pub fn filter_everywhere(&self, reader: &Reader) -> anyhow::Result<Filter> {
+        let named = Some(self.project.clone()).filter(|it| !it.is_empty());
         Ok(Filter {
-            projects,
+            projects: named,
             session: self.session(reader)?,
             branch: self.branch.clone(),
             since: self.since.map(|when| when.start(reader.now)),
@@ -60,5 +71,44 @@ impl ScopeFlags {
             Some(store) => Some(named::session(&store, id)?.id),
             None => Some(id.clone()),
         })
+    }
+}
+
+/// Flags that choose items by what they are.
+#[derive(clap::Args)]
+pub struct ItemFlags {
+    /// decision, bugfix, feature, refactor or discovery
+    #[arg(long = "type", value_name = "TYPE", value_parser = named_value::<ObservationType>)]
+    observation_type: Option<ObservationType>,
+    /// A concept, as in "concepts" of `foreword show`
+    #[arg(long)]
+    concept: Option<String>,
+    /// A file by its path or the end of it, or a folder
+    #[arg(long, value_name = "PATH")]
+    file: Option<String>,
+    /// observation, summary, prompt or note
+    #[arg(long, value_parser = named_value::<Kind>)]
+    kind: Option<Kind>,
+    /// The number of a prompt in its session
+    #[arg(long, value_name = "NUMBER")]
+    prompt: Option<u32>,
+    /// Where it comes from: user, agent, read or import
+    #[arg(long, value_parser = named_value::<Origin>)]
+    origin: Option<Origin>,
+}
+
+impl ItemFlags {
+    /// A scope, narrowed to these items.
+    pub fn filter(&self, reader: &Reader, scope: Filter) -> Filter {
+        let file = self.file.as_deref();
+        Filter {
+            kind: self.kind,
+            observation_type: self.observation_type,
+            concept: self.concept.clone(),
+            file: file.and_then(|file| reader.place.name_of(file)),
+            prompt: self.prompt,
+            origin: self.origin,
+            ..scope
+        }
     }
 }

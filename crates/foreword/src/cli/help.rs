@@ -80,7 +80,7 @@ const GROUPS: &[(&str, &[Entry])] = &[
         rare("why", "foreword why 12\nforeword why 12 token expiry"),
         rare("receipts", "foreword receipts --since today\nforeword receipts --session 5e5510a1"),
         rare("context", "foreword context --preview\nforeword context --preview --source compact"),
-        rare("projects", "foreword projects\nforeword projects rename app payments\nforeword projects merge app-old app\nforeword projects move app ~/work/app"),
+        rare("projects", "foreword projects\nforeword projects rename app payments\nforeword projects merge app-old app\nforeword projects move app ~/work/app\nforeword projects forget app --dry-run"),
         rare("dropped", "foreword dropped"),
     ]),
     ("Correct", &[

@@ -1,4 +1,4 @@
-//! `foreword projects`: lists projects, and renames, merges or moves them.
+//! `foreword projects`: lists projects, and renames, merges, moves or forgets them.
 
 use std::path::Path;
 
@@ -9,7 +9,8 @@ use foreword_core::text::{count, one_line};
 use serde_json::json;
 
 use super::JsonArgs;
-use crate::service;
+use super::targets::ChangeFlags;
+use crate::service::{self, Reader, hands};
 use crate::show;
 
 #[derive(clap::Args)]
@@ -30,6 +31,13 @@ enum ProjectsAction {
     },
     /// Make two projects one: everything of the first belongs to the second from now on
     Merge { from: String, into: String },
+    /// Delete a project with all its items for good
+    Forget {
+        /// Its name, one of its keys, or a folder of it
+        project: String,
+        #[command(flatten)]
+        change: ChangeFlags,
+    },
     /// Set where a project is now: a repository that was moved, or that got a remote
     Move {
         project: String,
@@ -73,6 +81,30 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
                 one_line(&into.name),
                 count(from.sessions, "session", "sessions"),
                 count(from.observations, "observation", "observations")
+            );
+        }
+        ProjectsAction::Forget { project, change } => {
+            let project = find(&projects, project)?;
+            let ids = store.items_of_project(project.id)?;
+            let name = one_line(&project.name);
+            let items = count(ids.len() as u64, "item", "items");
+            let mut changed = Vec::new();
+            if !change.dry_run {
+                if !change.agreed(&format!("Forget {name} with its {items} for good?"))? {
+                    return Ok(());
+                }
+                drop(store);
+                changed = hands::forget_project(&Reader::here()?, project.id)?;
+            }
+            let would = if change.dry_run {
+                "Would forget"
+            } else {
+                "Forgotten for good:"
+            };
+            show::print(
+                change.json,
+                || json!({"action": "forget", "project": project.name, "count": ids.len(), "changed": changed, "dry_run": change.dry_run}),
+                || format!("{would} {name} with its {items}.\n"),
             );
         }
         ProjectsAction::Move { project, folder } => {

@@ -1,9 +1,8 @@
 //! `foreword search [WORDS]`: the hits for words, or without words the newest items.
 
-use foreword_core::model::{Kind, ObservationType, Origin};
-use foreword_core::search::{Filter, Sort};
+use foreword_core::search::Sort;
 
-use super::filters::ScopeFlags;
+use super::filters::{ItemFlags, ScopeFlags};
 use crate::service::Reader;
 use crate::service::search::{Format, LIMIT, SearchRequest, named, search};
 use crate::show;
@@ -12,24 +11,8 @@ use crate::show;
 pub struct Args {
     /// Words to search for; without words, the newest of everything that passes the filters
     words: Vec<String>,
-    /// decision, bugfix, feature, refactor or discovery
-    #[arg(long = "type", value_name = "TYPE", value_parser = named::<ObservationType>)]
-    observation_type: Option<ObservationType>,
-    /// A concept, as in "concepts" of `foreword show`
-    #[arg(long)]
-    concept: Option<String>,
-    /// A file by its path or the end of it, or a folder
-    #[arg(long, value_name = "PATH")]
-    file: Option<String>,
-    /// observation, summary, prompt or note
-    #[arg(long, value_parser = named::<Kind>)]
-    kind: Option<Kind>,
-    /// The number of a prompt in its session
-    #[arg(long, value_name = "NUMBER")]
-    prompt: Option<u32>,
-    /// Where it comes from: user, agent, read or import
-    #[arg(long, value_parser = named::<Origin>)]
-    origin: Option<Origin>,
+    #[command(flatten)]
+    items: ItemFlags,
     #[command(flatten)]
     scope: ScopeFlags,
     /// The most hits to show
@@ -61,18 +44,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
         scope => scope?,
     };
-    let file = args.file.as_deref();
     let request = SearchRequest {
         words: args.words.join(" "),
-        filter: Filter {
-            kind: args.kind,
-            observation_type: args.observation_type,
-            concept: args.concept.clone(),
-            file: file.and_then(|file| reader.place.name_of(file)),
-            prompt: args.prompt,
-            origin: args.origin,
-            ..scope
-        },
+        filter: args.items.filter(&reader, scope),
         sort: args.sort,
         format,
         limit: args.limit,

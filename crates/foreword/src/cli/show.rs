@@ -16,6 +16,9 @@ pub struct Args {
     id: String,
     #[arg(long, value_enum, default_value_t = ShowFormat::Full)]
     format: ShowFormat,
+    /// Add what was changed by hand, and what it was before
+    #[arg(long)]
+    history: bool,
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
@@ -39,25 +42,43 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let store = reader.memory()?;
     let as_json = args.json || args.format == ShowFormat::Json;
     match named(&store, &args.id)? {
-        Named::Item(id) => item(&reader, &store, id, as_json),
+        Named::Item(id) => item(&reader, &store, id, args.history, as_json),
         Named::Session(it) => session(&reader, &store, &it, as_json),
     }
 }
 
-fn item(reader: &Reader, store: &Store, id: i64, as_json: bool) -> anyhow::Result<()> {
+fn item(
+    reader: &Reader,
+    store: &Store,
+    id: i64,
+    with_history: bool,
+    as_json: bool,
+) -> anyhow::Result<()> {
     let item = reader.item(store, id)?;
     let related = embed_client::related(&reader.home, store, item.id)?;
     let turn = same_turn(store, item.id)?;
+    let history = match with_history {
+        true => Some((store.editable(item.id).ok(), store.history(item.id)?)),
+        false => None,
+    };
     let to_json = || {
         let mut value = json!(item);
         value["same_turn"] = turn.iter().map(|it| it.id).collect();
         if item.body.kind() == Kind::Observation {
             value["related"] = json!(related);
         }
+        if let Some((_, changes)) = &history {
+            value["history"] = json!(changes);
+        }
         value
     };
     show::print_recalled(as_json, to_json, || {
-        show::item(&item) + &show::same_turn(&turn) + &show::related(&related)
+        let history = history.as_ref();
+        let history = history.map(|(now, changes)| show::history(now.as_ref(), changes));
+        show::item(&item)
+            + &show::same_turn(&turn)
+            + &show::related(&related)
+            + &history.unwrap_or_default()
     });
     Ok(())
 }

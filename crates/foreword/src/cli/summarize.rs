@@ -60,8 +60,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     };
     let say = |line: &str| eprintln!("{line}");
     if let (true, NoteSource::Transcript { path, is_named }) = (args.sources, &source) {
-        let sources = sources(client.host, &place, &folder, path, *is_named, &say)?;
-        print!("{sources}");
+        sources(client.host, &place, &folder, path, *is_named, &say)?.print();
         return Ok(());
     }
     let summary = summarize(client.host, &place, &folder, session, &source, &say)?;

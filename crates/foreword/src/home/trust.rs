@@ -38,6 +38,16 @@ pub fn distrust(dir: &Path) -> Option<String> {
                 found.mode() & 0o777
             ));
         }
+        // Others may enter it, so the modes of the files inside count, too.
+        if found.mode() & 0o011 != 0
+            && let Some((path, mode)) = writable_inside(dir, us)
+        {
+            return Some(format!(
+                "other users can write to {} (mode {mode:03o}), so nothing in {shown} is used; look at what is \
+                 in it, then run `chmod -R u+rwX,go= {word}`",
+                path.display()
+            ));
+        }
     }
     let (above, is_linked) = unsafe_above(dir, us);
     let above = above.or_else(|| {
@@ -76,13 +86,25 @@ fn unsafe_above(dir: &Path, us: u32) -> (Option<String>, bool) {
             return (Some(why), is_linked);
         }
         // In a sticky folder nobody but the owner of a file can rename or delete it.
-        if found.mode() & STICKY == 0 && others_write(&found, us) {
+        // Who is in the group of root is trusted as root is.
+        let others = if found.gid() == 0 { 0o002 } else { 0o022 };
+        let is_open = others_write(&found, us) && found.mode() & others != 0;
+        if found.mode() & STICKY == 0 && is_open {
             let mode = found.mode() & 0o777;
             let why = format!("other users can write to {shown} (mode {mode:03o})");
             return (Some(why), is_linked);
         }
     }
     (None, is_linked)
+}
+
+/// A file or folder below `dir` that another user owns or can write.
+fn writable_inside(dir: &Path, us: u32) -> Option<(PathBuf, u32)> {
+    let mut wrong = wrong_modes(dir).into_iter();
+    wrong.find(|(path, _)| {
+        let found = std::fs::symlink_metadata(path);
+        found.is_ok_and(|found| found.uid() != us || others_write(&found, us))
+    })
 }
 
 fn is_owner_safe(found: &Metadata, us: u32) -> bool {

@@ -17,8 +17,8 @@ use foreword_core::spool;
 use foreword_core::store::Store;
 use uuid::Uuid;
 
-use crate::config::ShowSection;
 use crate::config::provider;
+use crate::config::{HookSettings, ShowSection};
 use crate::home::Home;
 use crate::host::{Client, Permission, REMEMBER};
 use crate::log::Log;
@@ -46,12 +46,12 @@ pub fn answer(
     client: &Client,
     hook: Hook,
     event: &Event,
-    show: &ShowSection,
+    settings: &HookSettings,
 ) -> Option<HookAnswer> {
     let reminder = match hook {
-        Hook::Context if show.index => context(home, client, event),
-        Hook::New if show.prompts => in_time(home, hook, event, show),
-        Hook::FileContext if show.files => in_time(home, hook, event, show),
+        Hook::Context if settings.show.index => context(home, client, event, settings),
+        Hook::New if settings.show.prompts => in_time(home, hook, event, &settings.show),
+        Hook::FileContext if settings.show.files => in_time(home, hook, event, &settings.show),
         _ => None,
     };
     let notice = (hook == Hook::Context).then(|| notice::take(home));
@@ -77,7 +77,12 @@ pub fn asks_agent(home: &Home, client: &Client, root: Option<&Path>) -> bool {
 }
 
 /// The index for a session that starts; none if it would be empty.
-fn context(home: &Home, client: &Client, event: &Event) -> Option<Reminder> {
+fn context(
+    home: &Home,
+    client: &Client,
+    event: &Event,
+    settings: &HookSettings,
+) -> Option<Reminder> {
     // A memory that cannot be read (newer, damaged) counts as an empty one.
     let store = Store::look(&home.memory()).ok().flatten();
     let request = IndexRequest {
@@ -87,6 +92,8 @@ fn context(home: &Home, client: &Client, event: &Event) -> Option<Reminder> {
         start_reason: StartReason::parse(event.payload.source.as_deref()),
         branch: event.branch.as_deref(),
         root: event.root.as_deref().map(Path::new),
+        now: event.at,
+        unopened_kept: settings.unopened_kept(),
     };
     let index = index::index(store.as_ref(), &request).ok().flatten()?;
     let shown = index.weighed.iter().filter(|it| it.fate == Fate::Shown);
@@ -147,6 +154,7 @@ fn remind(home: &Home, event: &Event) -> Option<Reminder> {
         project: event.project.as_deref()?,
         host_session_id: &event.host_session_id,
         root: event.root.as_deref().map(Path::new),
+        now: event.at,
     };
     let store = Store::look(&home.memory()).ok().flatten()?;
     let (candidates, shown) = match (event.payload.prompt.as_deref(), event.files.first()) {

@@ -1,20 +1,17 @@
 //! The arguments of the tools. The comment of a field is part of the schema that the agent gets, so
 //! each word costs tokens.
 
-use std::fmt::Write as _;
-
-use anyhow::{Context as _, ensure};
-use foreword_core::model::{Kind, Millis, ObservationType};
+use anyhow::Context as _;
+use foreword_core::model::{Kind, ObservationType};
 use foreword_core::search::{Filter, Sort};
 use rmcp::schemars::{self, JsonSchema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::local_time;
 use crate::service::Reader;
 use crate::service::search::{Format, LIMIT, SearchRequest};
-use crate::service::when::{When, when};
+use crate::service::when::when;
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -188,37 +185,6 @@ pub enum Scope {
     #[default]
     User,
     Team,
-}
-
-impl Remember {
-    /// All that was said, as one text, since the store takes only a text and a type. Its first line
-    /// becomes the title.
-    pub fn whole_text(&self, now: Millis) -> anyhow::Result<String> {
-        let mut out = match self.title.as_deref().map(str::trim) {
-            None | Some("") => self.text.clone(),
-            Some(title) => format!("{title}\n\n{}", self.text),
-        };
-        for fact in &self.facts {
-            let _ = write!(out, "\n- {fact}");
-        }
-        for (name, list) in [("Files", &self.files), ("Concepts", &self.concepts)] {
-            if !list.is_empty() {
-                let _ = write!(out, "\n{name}: {}", list.join(", "));
-            }
-        }
-        if let Some(until) = &self.until {
-            let until = match when(until).map_err(anyhow::Error::msg)? {
-                When::Ago(length) => now.saturating_add(length),
-                day => day.end(now),
-            };
-            ensure!(
-                until > now,
-                "until is over already; a time limit lies ahead"
-            );
-            let _ = write!(out, "\nHolds until {}", local_time::minute(until));
-        }
-        Ok(out)
-    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -2,19 +2,19 @@
 
 use anyhow::{Context as _, bail, ensure};
 use foreword_core::model::{Kind, ObservationType, Origin};
-use foreword_core::redact::thorough;
 use foreword_core::search::same_turn;
-use foreword_core::store::{HostSession, Item, ItemBody, Store, ToRemember};
+use foreword_core::store::{Item, ItemBody};
 
 use super::answer;
 use super::arguments::{Forget, Observations, Recall, Remember, Scope, Search, Timeline};
 use crate::config::provider;
-use crate::host::claude_code::agent_files;
 use crate::notes::recall;
 use crate::output::{Part, SafeText, framed};
+use crate::service::hands::{self, RememberRequest, Who};
 use crate::service::search::{Format, SearchRequest};
+use crate::service::when::until;
 use crate::service::{self, Reader, embed_client};
-use crate::{show, start};
+use crate::show;
 
 /// The reader for one call; an error if Foreword is switched off.
 pub fn reader() -> anyhow::Result<Reader> {
@@ -23,13 +23,6 @@ pub fn reader() -> anyhow::Result<Reader> {
         bail!("Foreword is off here: {why}");
     }
     Ok(reader)
-}
-
-/// Opens the memory for writing.
-fn store_to_write() -> anyhow::Result<Store> {
-    // This creates the data directory, and refuses one where SQLite is not safe.
-    let home = service::home_to_write()?;
-    Ok(Store::open(&home.memory(), &home.backups())?)
 }
 
 pub fn search(reader: &Reader, arguments: &Search) -> anyhow::Result<SafeText> {
@@ -83,62 +76,31 @@ pub fn timeline(reader: &Reader, arguments: &Timeline) -> anyhow::Result<SafeTex
     Ok(framed(&parts, &note))
 }
 
-/// The longest text to remember, in characters. A document belongs in the repository.
-const TEXT_MAX: usize = 4_000;
-
 pub fn remember(reader: &Reader, arguments: &Remember) -> anyhow::Result<SafeText> {
-    let kind = arguments.r#type.unwrap_or(ObservationType::Decision);
     ensure!(
         arguments.scope == Scope::User,
         "no team is set up; leave scope out, and it is kept for this user"
     );
-    ensure!(!arguments.text.trim().is_empty(), "text is empty");
-    let text = arguments.whole_text(reader.now)?;
-    let length = text.chars().count();
-    ensure!(
-        length <= TEXT_MAX,
-        "text has {length} characters, more than {TEXT_MAX}; shorten it"
-    );
-    let project = reader.project();
-    let project = project.context("not a project directory, so there is nowhere to remember it")?;
-    ensure!(
-        !reader.is_excluded(),
-        "the user's settings exclude this project; nothing is written here"
-    );
-    let redacted = thorough(&text);
-    ensure!(
-        !redacted.text.replace("[private]", "").trim().is_empty(),
-        "all of it is private, so nothing was kept"
-    );
-    // The agent's own words, if it writes the memory; else it passes on what the user wants kept.
-    let origin = if provider::is_agent(&reader.home) {
-        Origin::Agent
-    } else {
-        Origin::User
-    };
-    // Without a session of the host, each project has one session for all that is remembered.
-    let session = match &reader.session {
-        Some(session) => session.clone(),
-        None => HostSession {
-            host: "mcp".to_owned(),
-            id: format!("said in {project}"),
+    let limit = arguments.until.as_deref();
+    let limit = limit.map(|it| until(it, reader.now)).transpose();
+    let request = RememberRequest {
+        text: arguments.text.clone(),
+        title: arguments.title.clone(),
+        kind: arguments.r#type.unwrap_or(ObservationType::Decision),
+        // The agent's own words, if it writes the memory; else it passes on what the user wants kept.
+        origin: match provider::is_agent(&reader.home) {
+            true => Origin::Agent,
+            false => Origin::User,
         },
+        facts: arguments.facts.clone(),
+        concepts: arguments.concepts.clone(),
+        files: arguments.files.clone(),
+        pin: false,
+        until: limit.map_err(anyhow::Error::msg)?,
     };
-    let hash = blake3::hash(redacted.text.as_bytes()).to_hex();
-    let id = store_to_write()?.remember(&ToRemember {
-        origin,
-        text: &redacted.text,
-        kind,
-        project,
-        session: &session,
-        seed: format!("said:{}", &hash[..16]),
-        now: reader.now,
-    })?;
-    // The worker indexes it by meaning.
-    if embed_client::is_installed(&reader.home) {
-        start::wake_worker(&reader.home);
-    }
-    Ok(SafeText::plain(&match redacted.count {
+    let remembered = hands::remember(reader, &request, Who::Agent, false)?;
+    let id = remembered.id;
+    Ok(SafeText::plain(&match remembered.redacted {
         0 => format!("Remembered as #{id}.\n"),
         count => format!("Remembered as #{id}, without {count} secret or private parts.\n"),
     }))
@@ -149,7 +111,7 @@ pub fn forget(reader: &Reader, arguments: &Forget) -> anyhow::Result<SafeText> {
     let store = reader.memory()?;
     let (items, missing) = reader.items(&store, arguments.ids.iter().copied())?;
     let missing = answer::missing(&missing);
-    // A prompt cannot be forgotten: observations of its turn refer to it and quote it.
+    // A prompt would take along everything of its turn: that is for the user to decide.
     let is_permanent = |it: &&Item| matches!(it.body.kind(), Kind::Prompt | Kind::Note);
     if let Some(item) = items.iter().find(is_permanent) {
         bail!(
@@ -174,9 +136,7 @@ pub fn forget(reader: &Reader, arguments: &Forget) -> anyhow::Result<SafeText> {
         let item = items.iter().find(|it| it.id == id);
         item.map_or(String::new(), answer::project)
     };
-    let gone = store_to_write()?.forget(&arguments.ids, reader.now)?;
-    // The memory agent's conversations may repeat it; the store has deleted its own part of them.
-    agent_files::sweep(&reader.home, &[]);
+    let gone = hands::forget(reader, &arguments.ids)?;
     Ok(SafeText::plain(&match gone.as_slice() {
         [] => missing,
         gone => {

@@ -59,6 +59,54 @@ impl When {
     }
 }
 
+/// Parses the last moment of a time limit: `2026-12-01`, `7d`, `12h`, `today`, `tomorrow`, or a
+/// weekday. A day ends at midnight where the user is.
+pub fn until(text: &str, now: Millis) -> Result<Millis, String> {
+    let ahead = match when(text) {
+        Ok(When::Ago(length)) => now.checked_add(length),
+        Ok(When::Moment(moment)) => Some(moment),
+        _ => end_of_day(text, now),
+    };
+    let until = ahead.ok_or_else(|| {
+        format!("'{text}' is not a time limit; write 2026-12-01, 7d, 12h, tomorrow or friday")
+    })?;
+    match until > now {
+        true => Ok(until),
+        false => Err(format!("{text} is over already; a time limit lies ahead")),
+    }
+}
+
+fn end_of_day(text: &str, now: Millis) -> Option<Millis> {
+    let zone = jiff::tz::TimeZone::system();
+    let now = jiff::Timestamp::from_millisecond(now).ok()?;
+    let today = now.to_zoned(zone.clone()).date();
+    let text = text.to_lowercase();
+    let days = [
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
+    ];
+    let weekday = days
+        .iter()
+        .position(|day| text.len() >= 3 && day.starts_with(&text));
+    let day = match (text.as_str(), weekday) {
+        ("today", _) => today,
+        ("tomorrow", _) => today.tomorrow().ok()?,
+        (_, Some(at)) => {
+            let ahead =
+                (at as i64 - i64::from(today.weekday().to_monday_zero_offset())).rem_euclid(7);
+            today.checked_add(jiff::Span::new().days(ahead)).ok()?
+        }
+        (date, None) => date.parse().ok()?,
+    };
+    let next = day.tomorrow().ok()?.to_zoned(zone).ok()?;
+    Some(next.timestamp().as_millisecond() - 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +134,29 @@ mod tests {
             "2026-13-01",
         ] {
             assert!(when(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_time_limit_lies_ahead() {
+        // A Thursday, 00:00 in UTC.
+        let now = 0;
+        let zone = jiff::tz::TimeZone::system();
+        let first = jiff::Timestamp::UNIX_EPOCH.to_zoned(zone);
+        let offset = Millis::from(first.offset().seconds()) * 1000;
+        let limit = |text| until(text, now).map(|it| it + offset);
+        assert_eq!(until("7d", now), Ok(7 * DAY));
+        assert_eq!(until("12h", now), Ok(DAY / 2));
+        // Only where local days begin with those of UTC.
+        if offset == 0 {
+            assert_eq!(limit("today"), Ok(DAY - 1));
+            assert_eq!(limit("thursday"), Ok(DAY - 1));
+            assert_eq!(limit("Fri"), Ok(2 * DAY - 1));
+            assert_eq!(limit("wednesday"), Ok(7 * DAY - 1));
+            assert_eq!(limit("1970-01-03"), Ok(3 * DAY - 1));
+        }
+        for wrong in ["", "0d", "fr", "1969-12-30", "soon", "99999999999999999d"] {
+            assert!(until(wrong, now).is_err(), "{wrong}");
         }
     }
 }

@@ -50,6 +50,8 @@ pub fn why(reader: &Reader, id: i64, words: &str) -> anyhow::Result<Explanation>
         start_reason: StartReason::Startup,
         branch: reader.place.head.branch.as_deref(),
         root,
+        now: reader.now,
+        unopened_kept: reader.unopened_kept(),
     };
     let index = index::index(Some(&store), &request)?.unwrap_or_default();
     let files = store.touched(id)?.into_iter();

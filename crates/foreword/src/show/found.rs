@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use foreword_core::model::{Freshness, Origin};
+use foreword_core::model::{Freshness, Millis, Origin};
 use foreword_core::search::{
     Hit, LOOSER_MAX, Looser, MatchKind, Matched, Related, SessionTitle, SummaryLine,
 };
@@ -15,6 +15,7 @@ use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
 use crate::colour::{Style, paint};
+use crate::home;
 use crate::local_time;
 use crate::service::embed_client::Ranking;
 use crate::service::search::{Format, SearchAnswer, SearchRequest};
@@ -82,6 +83,9 @@ pub fn marks(hit: &Hit, stale: &str) -> String {
         Some(Origin::Import) => " (imported)",
         Some(Origin::Agent) | None => "",
     });
+    for mark in by_hand(hit.pinned, hit.hidden, hit.until) {
+        let _ = write!(marks, " ({mark})");
+    }
     marks.push_str(stale);
     if hit.matched == Some(Matched::Meaning) {
         marks.push_str(" (by meaning)");
@@ -90,6 +94,22 @@ pub fn marks(hit: &Hit, stale: &str) -> String {
         let others = count(u64::from(hit.turns - 1), "turn", "turns");
         let _ = write!(marks, " (and {others} of this session)");
     }
+    marks
+}
+
+/// `pinned`, `hidden`, `until 2026-12-01` or `expired 2026-12-01`.
+pub fn by_hand(pinned: bool, hidden: bool, until: Option<Millis>) -> Vec<String> {
+    let mut marks = Vec::new();
+    marks.extend(pinned.then(|| "pinned".to_owned()));
+    marks.extend(hidden.then(|| "hidden".to_owned()));
+    marks.extend(until.map(|until| {
+        let is_over = until < home::now();
+        format!(
+            "{} {}",
+            if is_over { "expired" } else { "until" },
+            text::date(until)
+        )
+    }));
     marks
 }
 
@@ -165,6 +185,9 @@ pub fn hits_json(hits: &[Hit]) -> Value {
             "superseded_by": hit.superseded_by,
             "retracted": hit.retracted,
             "origin": hit.origin,
+            "pinned": hit.pinned,
+            "hidden": hit.hidden,
+            "until": hit.until.map(text::rfc3339),
             "items": hit.items,
         })
     });

@@ -78,7 +78,10 @@ impl Worker<'_> {
             return;
         }
         self.house_kept = now;
-        let events_kept = Millis::from(self.config.retention.events_days) * 24 * 3_600_000;
+        let days = |days: u32| Millis::from(days) * 24 * 3_600_000;
+        let retention = &self.config.retention;
+        let (events_kept, journal_kept) =
+            (days(retention.events_days), days(retention.journal_days));
         if let Err(error) = spool::sweep(&self.home.spool(), now) {
             self.log(&format!("housekeeping in the spool: {error}"));
         }
@@ -87,7 +90,11 @@ impl Worker<'_> {
         sweep(self.home.dir(), ".partial", HOUR);
         sweep(&self.home.withheld(), "", 60 * 24 * HOUR);
         self.fill_silent(now);
-        if let Err(error) = self.deriver.store.keep_house(now, events_kept) {
+        if let Err(error) = self
+            .deriver
+            .store
+            .keep_house(now, events_kept, journal_kept)
+        {
             self.log(&format!("housekeeping: {error}"));
         }
     }

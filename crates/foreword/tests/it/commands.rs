@@ -222,10 +222,12 @@ fn search_json_has_every_key_in_every_hit() {
     for hit in turns.iter().chain(&hits) {
         let expected = [
             "created_at",
+            "hidden",
             "id",
             "items",
             "kind",
             "origin",
+            "pinned",
             "project",
             "retracted",
             "score",
@@ -234,6 +236,7 @@ fn search_json_has_every_key_in_every_hit() {
             "superseded_by",
             "title",
             "type",
+            "until",
         ];
         assert_eq!(keys(hit), expected);
         assert!(
@@ -307,6 +310,11 @@ fn show_json_has_all_fields_of_each_kind() {
                 "times",
                 "stale",
                 "stale_files",
+                "pinned_at",
+                "hidden_at",
+                "edited_at",
+                "until",
+                "imported_from",
                 "related",
             ],
         ),

@@ -70,6 +70,7 @@ const CRATES: [(&str, &[&str]); 4] = [
             "census",
             "trial",
             "crash",
+            "hands",
             "load",
             "soak",
             "server",

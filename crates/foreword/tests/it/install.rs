@@ -246,6 +246,7 @@ fn without_an_edit_uninstall_gives_back_the_very_bytes_and_modes() {
 fn a_file_that_was_not_there_is_gone_again_with_the_folder_made_for_it() {
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.home()).unwrap();
+    set_mode(&sandbox.home(), 0o700);
     let before = tree(&sandbox.user_home());
     let config = sandbox.user_home().join("some/where");
     let run = |name: &str| {

@@ -23,6 +23,7 @@ mod door;
 mod fill;
 mod floors;
 mod fuzz;
+mod hands;
 mod host;
 mod hostile;
 mod hosts;

@@ -360,7 +360,7 @@ written by    the user
     assert!(!transcript.exists());
     assert_eq!(
         gone,
-        format!("Forgotten: #{id} [pay], #{learned} [pay], #{summary} [pay].\nThere is no #999.\n")
+        format!("Forgotten: #{learned} [pay], #{summary} [pay], #{id} [pay].\nThere is no #999.\n")
     );
     let found = client.text_of(
         "search",

@@ -171,11 +171,11 @@ fn a_file_that_cannot_be_used_switches_off_and_holds_nothing_up() {
     type Make<'a> = &'a dyn Fn(&Path);
     let cases: [(&str, Make<'_>); 6] = [
         ("larger than 8 kB", &|path| {
-            fs::write(path, "# ".repeat(5_000)).unwrap()
+            fs::write(path, "# ".repeat(5_000)).unwrap();
         }),
         ("not valid TOML", &|path| fs::write(path, "off = ").unwrap()),
         ("true or false", &|path| {
-            fs::write(path, "off = \"no\"").unwrap()
+            fs::write(path, "off = \"no\"").unwrap();
         }),
         ("it leads out of", &|path| symlink(&outside, path).unwrap()),
         ("not a regular file", &|path| {

@@ -19,16 +19,19 @@ const BARE: [&str; 6] = [
 
 /// The exceptions: how many there are in a file, and why.
 #[rustfmt::skip] // A table is read in lines.
-const ALLOWED: [(&str, usize, &str); 10] = [
+const ALLOWED: [(&str, usize, &str); 13] = [
     ("foreword-core/src/files.rs", 2, "this is the reader"),
     ("foreword-core/src/db.rs", 1, "syncs a copy that was just written"),
-    ("foreword-core/src/safety/recover.rs", 3, "mends a damaged database; copies and syncs a backup that was checked before"),
+    ("foreword-core/src/safety/recover.rs", 2, "mends a damaged database; copies and syncs a backup that was checked before"),
     ("foreword-embed/src/weights.rs", 1, "a file of the installed sentence model, bounded"),
     ("foreword-embed/src/wordpiece.rs", 2, "a file of the installed sentence model, bounded"),
     ("foreword/src/cli/notes.rs", 1, "standard input, bounded"),
+    ("foreword/src/cli/restore.rs", 1, "copies our own databases, which were looked at before"),
+    ("foreword/src/config/policy.rs", 1, "a project's policy: opened in the same way, inside the project, bounded"),
+    ("foreword/src/not_kept.rs", 1, "the counters in the data directory, of a fixed size"),
     ("foreword/src/install/sentence_model.rs", 1, "syncs a file that was just written"),
     ("foreword/src/notes/synthesize/files.rs", 1, "opens a folder, to lock it"),
-    ("foreword/src/platform.rs", 4, "the worker's lock; files of the kernel; a program's output, bounded"),
+    ("foreword/src/platform.rs", 6, "the worker's lock; folders; files of the kernel; a program's output, bounded"),
     ("foreword/src/service/embed_client.rs", 1, "the worker's answer, bounded"),
 ];
 

@@ -95,10 +95,17 @@ fn a_home_that_others_can_write_is_not_used() {
         let dir = folder(&base.join(format!("open-{mode:o}")), mode);
         assert_refused(&mut sandbox, &dir, "other users can write to ");
     }
-    // One that others may only read is used.
+    // A file inside that others can write, in a folder that they may enter.
+    let dir = folder(&base.join("inside"), 0o755);
+    planted(&sandbox, &dir);
+    let config = dir.join("config.toml");
+    std::fs::set_permissions(config, std::fs::Permissions::from_mode(0o666)).unwrap();
+    assert_refused(&mut sandbox, &dir, "config.toml (mode 666)");
+    // One that others may only read is used, and closed to them.
     let dir = folder(&base.join("readable"), 0o755);
-    sandbox.set("FOREWORD_HOME", dir);
+    sandbox.set("FOREWORD_HOME", &dir);
     sandbox.run(&["status"]);
+    assert_eq!(std::fs::metadata(&dir).unwrap().mode() & 0o777, 0o700);
 }
 
 #[test]
