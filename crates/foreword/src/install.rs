@@ -114,7 +114,7 @@ pub fn without_us(
         return Ok(original.clone());
     }
     let rest = (client.remove_hooks)(settings)?;
-    let rest = (client.remove_rules)(&rest, record.map_or(&[], InstallRecord::rules))?;
+    let rest = (client.remove_rules)(&rest, record.map_or(&[], |it| &it.rules))?;
     let is_empty = host::is_empty(&rest)?;
     Ok((!is_empty || original != Some(None)).then_some(rest))
 }
@@ -128,10 +128,8 @@ pub fn permit(
     settings: &str,
     decisions: &[(String, Option<bool>)],
     record: Option<&InstallRecord>,
-) -> anyhow::Result<(String, Option<Vec<String>>)> {
-    let is_decided = decisions.iter().any(|(_, decision)| decision.is_some());
-    let answered = is_decided || record.is_some_and(|it| it.rules.is_some());
-    let earlier = record.map_or(&[][..], InstallRecord::rules);
+) -> anyhow::Result<(String, Vec<String>)> {
+    let earlier = record.map_or(&[][..], |it| &it.rules);
     // A rule of the user about the same tool counts, too, even if it denies it.
     let is_in = |text: &str, rule: &String| matches!((client.permission)(text, rule), Ok(Some(_)));
     // Settings without our hooks are a new file, from which nobody took anything.
@@ -148,7 +146,7 @@ pub fn permit(
     let ours = only(&wanted, |rule| {
         missing.contains(rule) || earlier.contains(rule)
     });
-    Ok((settings, answered.then_some(ours)))
+    Ok((settings, ours))
 }
 
 fn only(rules: &[String], is_wanted: impl Fn(&String) -> bool) -> Vec<String> {
@@ -219,10 +217,12 @@ pub struct InstallRecord {
     pub backup: Option<PathBuf>,
     /// Folders that the install created, the innermost first.
     pub folders: Vec<PathBuf>,
-    /// The permission rules that the install added; empty if the user refused them, none if the
-    /// user was not asked.
+    /// The permission rules that the install added.
     #[serde(default)]
-    pub rules: Option<Vec<String>>,
+    pub rules: Vec<String>,
+    /// Whether the user said no to allowing the tools that only read.
+    #[serde(default)]
+    pub refused: bool,
 }
 
 fn record_path(home: &Home, place: &SettingsPlace) -> PathBuf {
@@ -233,11 +233,6 @@ impl InstallRecord {
     /// The time of the last install; none if there is no record.
     pub fn written_at(home: &Home, place: &SettingsPlace) -> Option<Millis> {
         modified_at(&std::fs::metadata(record_path(home, place)).ok()?)
-    }
-
-    /// The permission rules that the install added.
-    pub fn rules(&self) -> &[String] {
-        self.rules.as_deref().unwrap_or_default()
     }
 
     /// Reads the record; none if it cannot be read, since our entries can be removed without it.

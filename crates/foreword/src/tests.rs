@@ -346,7 +346,8 @@ fn settings_of_the_host() {
             written: written.to_owned(),
             backup: Some(backup.clone()),
             folders: Vec::new(),
-            rules: None,
+            rules: Vec::new(),
+            refused: false,
         };
         let undone = install::without_us(&CLIENTS[0], &written, Some(&record(&written))).unwrap();
         assert_eq!(

@@ -40,10 +40,7 @@ impl InstallArgs {
         if self.allow_tools || self.no_allow_tools {
             return Ok(Some(self.allow_tools));
         }
-        let was_asked = settings
-            .record
-            .as_ref()
-            .is_some_and(|it| it.rules.is_some());
+        let was_asked = settings.record.as_ref().is_some_and(|it| it.refused);
         if self.which.dry_run || was_asked || settings.tool_permission()? == Permission::Allowed {
             return Ok(None);
         }
@@ -106,7 +103,7 @@ pub fn install(args: &InstallArgs) -> anyhow::Result<()> {
     // The agent that writes the memory calls `remember` in many turns.
     let remember = chosen.map(|name| name == provider::Name::Agent && !args.no_allow_tools);
     let decisions: Vec<_> = reading.chain([(rule(REMEMBER), remember)]).collect();
-    connect(&settings, &program, &decisions, dry_run)?;
+    connect(&settings, &program, &decisions, allow_tools, dry_run)?;
     relist(&list, listed, dry_run)?;
     let task = Task::Write { program: &program };
     skills::settle(&place, task, dry_run)?;
@@ -199,6 +196,7 @@ fn connect(
     settings: &Target,
     program: &Path,
     decisions: &[(String, Option<bool>)],
+    allow_tools: Option<bool>,
     dry_run: bool,
 ) -> anyhow::Result<()> {
     let Target {
@@ -206,7 +204,7 @@ fn connect(
         file,
         record: earlier,
     } = settings;
-    let (mut clean, mut rules) = (None, None);
+    let (mut clean, mut rules) = (None, Vec::new());
     let after = settings.plan(|text| {
         if let Some(text) = text {
             clean = install::without_us(place.client, text, earlier.as_ref())?;
@@ -221,7 +219,13 @@ fn connect(
     })?;
     let written = after.clone().unwrap_or_default();
     let unchanged = after == file.text;
-    let is_recorded = |record: &InstallRecord| record.written == written && record.rules == rules;
+    let refused = allow_tools.map_or_else(
+        || earlier.as_ref().is_some_and(|it| it.refused),
+        |allow| !allow,
+    );
+    let is_recorded = |record: &InstallRecord| {
+        record.written == written && record.rules == rules && record.refused == refused
+    };
     if unchanged && earlier.as_ref().is_some_and(is_recorded) {
         match (place.client.unread)(&written) {
             None => {
@@ -264,6 +268,7 @@ fn connect(
         },
         backup,
         rules,
+        refused,
     };
     record.save(&home, place)?;
     match (place.client.unread)(&record.written) {
@@ -302,7 +307,8 @@ fn relist(list: &Target, after: Option<String>, dry_run: bool) -> anyhow::Result
             written,
             backup: None,
             folders,
-            rules: None,
+            rules: Vec::new(),
+            refused: false,
         };
         record.save(&service::home_to_write()?, &list.place)?;
     }

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use foreword_core::files::{self, SMALL_MAX};
 use foreword_core::text::shorten;
 use serde_json::{Value, json};
 
@@ -32,8 +31,9 @@ pub fn settings_broken(exam: &Examination) -> Option<Diagnosis> {
 
 pub fn settings_unread(exam: &Examination) -> Option<Diagnosis> {
     let hooks = Hooks::find(exam).filter(Hooks::any)?;
-    let text = files::read_text(&hooks.place.settings, SMALL_MAX).ok()?;
-    let why = (hooks.place.client.unread)(&text)?;
+    let mut settings = exam.settings.iter();
+    let (_, text) = settings.find(|(place, _)| *place == hooks.place)?;
+    let why = (hooks.place.client.unread)(text.as_ref().ok()?)?;
     let (title, path) = (
         hooks.place.client.host.title,
         hooks.place.settings.display(),

@@ -78,17 +78,13 @@ struct Tools {
     hooks: Hooks,
     of_plugin: bool,
     permission: Permission,
-    /// The rules that the install added; none if the user was not asked.
-    rules: Option<Vec<String>>,
+    said_no: bool,
 }
 
 impl Tools {
     /// Whether the user said no to allowing the tools.
     fn is_refused(&self) -> bool {
-        let is_about_reading = |rule: &String| !rule.ends_with(REMEMBER);
-        let no_rules = |it: &Vec<String>| !it.iter().any(is_about_reading);
-        let no_rules = self.rules.as_ref().is_some_and(no_rules);
-        no_rules && self.permission == Permission::Asked
+        self.said_no && self.permission == Permission::Asked
     }
 
     /// None if no server of ours is known to the host, or the host does not read its settings.
@@ -107,7 +103,7 @@ impl Tools {
         let record = InstallRecord::load(&exam.home, &hooks.place);
         Some(Tools {
             permission: client.tool_permission(root.as_deref(), READING_TOOLS, of_plugin),
-            rules: record.and_then(|it| it.rules),
+            said_no: record.is_some_and(|it| it.refused),
             hooks,
             of_plugin,
         })

@@ -431,16 +431,18 @@ fn on_a_terminal(sandbox: &Sandbox, arguments: &[&str], typed: &str) -> String {
 
 #[test]
 fn on_a_terminal_consent_is_asked_for_once_with_no_answer_preselected() {
-    const QUESTION: &str = "claude or offline? ";
+    const QUESTION: &str = "claude, agent or offline? ";
+    const ABOUT_TOOLS: &str = "yes or no? ";
     for (typed, asked, kept) in [
-        ("claude\n", 1, Some("claude\n")),
-        ("\nwhat\n\n Offline \n", 4, Some("offline\n")),
-        ("\ny\n\u{4}", 3, None),
+        ("claude\nyes\n", 1, Some("claude\n")),
+        ("\nwhat\n\n Offline \nno\n", 4, Some("offline\n")),
+        ("\ny\n\u{4}\u{4}", 3, None),
     ] {
         let sandbox = Sandbox::new();
         let chosen = sandbox.home().join("provider");
         let printed = on_a_terminal(&sandbox, &["install", "--dry-run"], typed);
         assert!(!printed.contains(QUESTION) && !chosen.exists(), "{printed}");
+        assert!(!printed.contains(ABOUT_TOOLS), "{printed}");
         let printed = on_a_terminal(&sandbox, &["install"], typed);
         assert_eq!(printed.matches(QUESTION).count(), asked, "{printed}");
         for words in [
@@ -454,6 +456,8 @@ fn on_a_terminal_consent_is_asked_for_once_with_no_answer_preselected() {
         if kept.is_some() {
             let printed = on_a_terminal(&sandbox, &["install"], "claude\n");
             assert!(!printed.contains(QUESTION), "{printed}");
+            assert!(!printed.contains(ABOUT_TOOLS), "{printed}");
+            assert_eq!(sandbox.status()["tools_allowed"], typed.ends_with("yes\n"));
             assert_eq!(std::fs::read_to_string(&chosen).ok().as_deref(), kept);
         }
     }
