@@ -508,6 +508,7 @@ fn a_backup_of_an_older_schema_is_brought_up_to_date() {
              alter table observations drop column pinned_at; alter table observations drop column hidden_at;
              alter table observations drop column edited_at; alter table observations drop column until;
              alter table observations drop column imported_from;
+             alter table observations drop column fact_origins;
              drop index forgotten_by_uuid; drop index forgotten_by_time;
              alter table forgotten drop column uuid;
              drop trigger observations_text_update;

@@ -86,7 +86,7 @@ const GROUPS: &[(&str, &[Entry])] = &[
     ]),
     ("Correct", &[
         listed("remember", "foreword remember 'Money is integer cents'\nforeword remember 'Freeze until the release' --until friday"),
-        listed("edit", "foreword edit 12\nforeword edit 12 --title 'Money is integer cents'"),
+        listed("edit", "foreword edit 12\nforeword edit 12 --type decision"),
         listed("pin", "foreword pin 12\nforeword pin 12 --off"),
         listed("hide", "foreword hide 12\nforeword hide 12 --off"),
         listed("forget", "foreword forget 12 14\nforeword forget --session 5e5510a1 --dry-run"),
