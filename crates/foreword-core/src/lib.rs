@@ -29,6 +29,9 @@ pub mod spool;
 
 pub mod store;
 
+pub mod export;
+pub mod ledger;
+
 pub mod fill;
 
 pub mod notes;

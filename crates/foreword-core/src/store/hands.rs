@@ -244,7 +244,7 @@ impl Store {
         for change in &changes {
             match &change.before {
                 Some(before) => before.restore(&tx, change.item_id)?,
-                None => super::export::take_out(&tx, change.item_id)?,
+                None => take_out(&tx, change.item_id)?,
             }
             fault::point("undo:after-item");
         }
@@ -270,13 +270,13 @@ fn last_changes(memory: &Connection, commands: usize) -> rusqlite::Result<Vec<Ch
 }
 
 /// The time of a command: later than that of every earlier one, so that it names the command.
-pub(super) fn next_time(tx: &Transaction<'_>, now: Millis) -> rusqlite::Result<Millis> {
+pub(crate) fn next_time(tx: &Transaction<'_>, now: Millis) -> rusqlite::Result<Millis> {
     let last = "select coalesce(max(at) + 1, 0) from journal";
     Ok(tx.one::<Millis>(last, [])?.max(now))
 }
 
 /// Writes to the journal what an item was before a change; none if it did not exist.
-pub(super) fn note(
+pub(crate) fn note(
     tx: &Transaction<'_>,
     id: i64,
     action: Action,
@@ -289,6 +289,58 @@ pub(super) fn note(
         "insert into journal (item_id, action, before, who, at)
          values (:id, :action, :before, :who, :at)",
         named_params! {":id": id, ":action": action, ":before": before, ":who": who, ":at": at},
+    )?;
+    Ok(())
+}
+
+/// Deletes an item that was remembered or imported, as if it had never been; with its session and
+/// project if they have nothing else.
+fn take_out(tx: &Transaction<'_>, id: i64) -> rusqlite::Result<()> {
+    let session: Option<(i64, Option<i64>)> = tx.first(
+        "select id, project_id
+         from sessions
+         where id in (select session_id from observations where id = :id
+                      union select session_id from summaries where id = :id
+                      union select session_id from prompts where id = :id)",
+        named_params! {":id": id},
+    )?;
+    for delete in [
+        "delete from observations where id = :id",
+        "delete from summaries where id = :id",
+        "delete from prompts where id = :id",
+        // Receipts, vectors and the journal go with it.
+        "delete from items where id = :id",
+    ] {
+        tx.run(delete, named_params! {":id": id})?;
+    }
+    if let Some((session, project)) = session {
+        take_out_if_empty(tx, session, project)?;
+    }
+    Ok(())
+}
+
+fn take_out_if_empty(tx: &Connection, session: i64, project: Option<i64>) -> rusqlite::Result<()> {
+    let parts = [
+        "prompts",
+        "observations",
+        "summaries",
+        "events",
+        "forgotten",
+        "receipts",
+    ];
+    let parts = parts
+        .map(|table| format!("not exists (select 1 from {table} where session_id = :session)"));
+    let sql = format!(
+        "delete from sessions where id = :session and {}",
+        parts.join(" and ")
+    );
+    tx.run(&sql, named_params! {":session": session})?;
+    tx.run(
+        "delete from projects
+         where id = :project
+           and not exists (select 1 from sessions where project_id = :project)
+           and not exists (select 1 from notes where project_id = :project)",
+        named_params! {":project": project},
     )?;
     Ok(())
 }

@@ -406,7 +406,7 @@ pub(super) fn upsert_observation(
 }
 
 /// Replaces the files of an observation.
-pub(super) fn set_files(tx: &Connection, id: i64, files: &[TouchedFile]) -> rusqlite::Result<()> {
+pub(crate) fn set_files(tx: &Connection, id: i64, files: &[TouchedFile]) -> rusqlite::Result<()> {
     let delete = "delete from observation_files where observation_id = :id";
     tx.run(delete, named_params! {":id": id})?;
     for file in files {
@@ -428,7 +428,7 @@ pub(super) fn set_files(tx: &Connection, id: i64, files: &[TouchedFile]) -> rusq
 }
 
 /// Replaces the rows by which an observation is found by its concepts.
-pub(super) fn set_concepts(tx: &Connection, id: i64, concepts: &[String]) -> rusqlite::Result<()> {
+pub(crate) fn set_concepts(tx: &Connection, id: i64, concepts: &[String]) -> rusqlite::Result<()> {
     let delete = "delete from observation_concepts where observation_id = :id";
     tx.run(delete, named_params! {":id": id})?;
     for concept in concepts {

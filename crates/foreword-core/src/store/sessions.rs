@@ -25,7 +25,7 @@ pub struct HostSession {
 
 /// The ids of a session's row that other rows refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub(super) struct SessionRow {
+pub(crate) struct SessionRow {
     pub id: i64,
     pub project_id: Option<i64>,
 }

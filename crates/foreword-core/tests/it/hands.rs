@@ -1,5 +1,6 @@
 //! What a person changes by hand stays so: whatever the worker derives again, restores or imports.
 
+use foreword_core::export::{Export, ImportSource, Imported, Whose};
 use foreword_core::model::{
     Derived, Event, EventKind, Observation, Origin, Payload, SessionDigest, Summary, Verdict,
 };
@@ -8,8 +9,7 @@ use foreword_core::recall::reminder::{self, Occasion};
 use foreword_core::safety::recover;
 use foreword_core::search::{Filter, Query, Sort, ids, search};
 use foreword_core::store::{
-    Batch, DerivedTurn, Export, HandsError, HostSession, ImportSource, Imported, ItemBody,
-    PINS_MAX, Replaces, Store, ToRemember, Whose,
+    Batch, DerivedTurn, HandsError, HostSession, ItemBody, PINS_MAX, Replaces, Store, ToRemember,
 };
 
 use crate::queue::event;

@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
+use foreword_core::ledger::{
+    Answered, Entry, Exceeded, Failed, Limits, Reservation, Spent, Streak, TurnTrouble,
+};
 use foreword_core::model::{
     Derived, Event, EventKind, FailureKind, Observation, ObservationType, Origin, Payload,
     Provenance, Summary,
 };
 use foreword_core::queue::{Portion, Queue, Readiness};
-use foreword_core::store::ledger::{
-    Answered, Entry, Exceeded, Failed, Limits, Reservation, Spent, Streak, TurnTrouble,
-};
 use foreword_core::store::{Batch, DerivedTurn, HostSession, ItemBody, Replaces, Store};
 
 use crate::queue::event;

@@ -7,9 +7,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
+use foreword_core::ledger::{Entry, Failed};
 use foreword_core::redact::thorough;
 use foreword_core::store::Store;
-use foreword_core::store::ledger::{Entry, Failed};
 use foreword_core::text;
 
 use crate::agent::budget::Budget;

@@ -6,9 +6,9 @@
 //! report is estimated from the length of the texts. Calls count in dollars if the price of the model
 //! is known, else in tokens.
 
+use foreword_core::ledger::{Entry, Exceeded, Limits, OpenCall, Reservation, Spent};
 use foreword_core::model::{FailureKind, Millis};
 use foreword_core::store::Store;
-use foreword_core::store::ledger::{Entry, Exceeded, Limits, OpenCall, Reservation, Spent};
 use foreword_core::text;
 
 use super::conversation::Conversation;

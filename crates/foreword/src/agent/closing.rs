@@ -7,9 +7,9 @@
 
 use std::collections::BTreeSet;
 
+use foreword_core::ledger::Entry;
 use foreword_core::model::{Event, Millis, Provenance};
 use foreword_core::redact;
-use foreword_core::store::ledger::Entry;
 use foreword_core::store::{Closing, ShownObservation, ShownSession, ShownTurn, Store};
 use foreword_core::text;
 

@@ -8,10 +8,10 @@
 use std::time::Duration;
 
 use foreword_core::fault;
+use foreword_core::ledger::{Entry, Failed};
 use foreword_core::model::{Derived, Event, FailureKind, Mark, Millis, Observation, Provenance};
 use foreword_core::redact;
 use foreword_core::store::Store;
-use foreword_core::store::ledger::{Entry, Failed};
 use foreword_core::text;
 
 use super::budget::Budget;

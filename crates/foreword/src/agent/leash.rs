@@ -5,9 +5,9 @@
 //! `model.offline_after_minutes` they are derived offline. When a budget is used up, or when few of
 //! a model's answers can be used, they are derived offline at once.
 
+use foreword_core::ledger::{Failed, Judged, Streak};
 use foreword_core::model::{FailureKind, Millis};
 use foreword_core::store::Store;
-use foreword_core::store::ledger::{Failed, Judged, Streak};
 
 use crate::agent::budget::Budget;
 use crate::agent::provider::{self, Failure, Remedy};

@@ -15,8 +15,8 @@ pub mod scripted;
 
 use std::time::Duration;
 
+use foreword_core::ledger::{Answered, Failed};
 use foreword_core::model::{FailureKind, Millis};
-use foreword_core::store::ledger::{Answered, Failed};
 
 use super::conversation::Conversation;
 use crate::config::provider::Name;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use clap::{Subcommand, ValueEnum};
+use foreword_core::export::Export;
 use foreword_core::files::{self, ReadError};
 use foreword_core::search;
-use foreword_core::store::Export;
 use serde_json::json;
 
 use super::targets::TargetFlags;

@@ -7,12 +7,11 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 
 use anyhow::{Context as _, ensure};
+use foreword_core::export::{Export, ImportSource, Imported, Whose};
 use foreword_core::files::{self, SMALL_MAX};
 use foreword_core::model::{Millis, ObservationType, Origin, Verdict};
 use foreword_core::redact::thorough;
-use foreword_core::store::{
-    Change, Editable, Export, HostSession, ImportSource, Imported, Store, ToRemember, Whose,
-};
+use foreword_core::store::{Change, Editable, HostSession, Store, ToRemember};
 
 use super::{Reader, embed_client, home_to_write, memory_to_write};
 use crate::home::Home;

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use foreword_core::export::{Export, ExportedItem, Imported};
 use foreword_core::model::{Action, Kind};
-use foreword_core::store::{Change, Editable, Export, Imported, Item, ItemBody, Store};
+use foreword_core::store::{Change, Editable, Item, ItemBody, Store};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
@@ -387,9 +388,8 @@ pub fn export_markdown(export: &Export) -> String {
             let date = session.started_at.get(..10).unwrap_or_default();
             let title = session.title.as_deref().unwrap_or("remembered on request");
             let _ = writeln!(out, "## {date} {}\n", one_line(title));
-            let of_session = |it: &&foreword_core::store::ExportedItem| {
-                it.session == session.session && it.host == session.host
-            };
+            let of_session =
+                |it: &&ExportedItem| it.session == session.session && it.host == session.host;
             for item in export.items.iter().filter(of_session) {
                 let kind = item.r#type.map_or(item.kind.as_str(), |it| it.as_str());
                 let marks = [(item.pinned, ", pinned"), (item.hidden, ", hidden")];

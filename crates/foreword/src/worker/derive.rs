@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use foreword_core::capture;
+use foreword_core::ledger::{Entry, TurnTrouble};
 use foreword_core::model::{
     Derived, Event, EventKind, FailureKind, Mark, Millis, SessionDigest, Turn,
 };
@@ -16,7 +17,6 @@ use foreword_core::project;
 use foreword_core::queue::{Claim, Portion};
 use foreword_core::recall::digest::{Digest, KnownTurns};
 use foreword_core::redact;
-use foreword_core::store::ledger::{Entry, TurnTrouble};
 use foreword_core::store::{
     Batch, DerivedTurn, HostSession, RecentTurns, Replaces, ShownObservation, Store,
 };

@@ -873,7 +873,7 @@ async fn the_calls_about_a_turn_are_counted_across_workers_that_die() {
     for _ in 0..2 {
         // A worker that is killed during a call leaves it open.
         let killed = Worker::come_up(&world.home, &world.config, Until::Drained).unwrap();
-        let entry = foreword_core::store::ledger::Entry {
+        let entry = foreword_core::ledger::Entry {
             at: now(),
             provider: "anthropic",
             model: &world.config.anthropic.model,

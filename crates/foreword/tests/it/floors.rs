@@ -12,7 +12,8 @@ const CRATES: [(&str, &[&str]); 4] = [
         "foreword-core",
         &[
             "model", "text", "fault", "files", "redact", "git", "project", "host", "capture", "db",
-            "queue", "spool", "store", "fill", "notes", "search", "recall", "safety",
+            "queue", "spool", "store", "export", "ledger", "fill", "notes", "search", "recall",
+            "safety",
         ],
     ),
     (

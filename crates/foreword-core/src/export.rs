@@ -7,19 +7,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rusqlite::{Connection, Transaction, named_params};
+use rusqlite::{Transaction, named_params};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::hands;
-use super::observations::{set_concepts, set_files};
-use super::sessions::SessionRow;
-use super::{Item, ItemBody, Store, json};
 use crate::db::Rows as _;
 use crate::model::{
     Action, FileRole, Kind, Millis, ObservationType, Origin, SessionState, TouchedFile,
 };
 use crate::redact::thorough;
+use crate::store::observations::{set_concepts, set_files};
+use crate::store::sessions::SessionRow;
+use crate::store::{Item, ItemBody, Store, hands, json};
 use crate::text;
 
 /// The most bytes of text in an item that is read in.
@@ -650,7 +649,7 @@ impl Import<'_> {
         {
             Some(id) => id,
             None => {
-                let id = super::upsert_project(self.tx, key, self.now)?;
+                let id = crate::store::upsert_project(self.tx, key, self.now)?;
                 let name = exported.map_or(key, |it| &it.name);
                 let rename = "update projects set name = :name where id = :id";
                 self.tx
@@ -700,56 +699,4 @@ fn cleared(text: &str) -> String {
 
 fn cleared_all(texts: &[String]) -> Vec<String> {
     texts.iter().map(|it| cleared(it)).collect()
-}
-
-/// Deletes an item that was remembered or imported, as if it had never been; with its session and
-/// project if they have nothing else.
-pub(super) fn take_out(tx: &Transaction<'_>, id: i64) -> rusqlite::Result<()> {
-    let session: Option<(i64, Option<i64>)> = tx.first(
-        "select id, project_id
-         from sessions
-         where id in (select session_id from observations where id = :id
-                      union select session_id from summaries where id = :id
-                      union select session_id from prompts where id = :id)",
-        named_params! {":id": id},
-    )?;
-    for delete in [
-        "delete from observations where id = :id",
-        "delete from summaries where id = :id",
-        "delete from prompts where id = :id",
-        // Receipts, vectors and the journal go with it.
-        "delete from items where id = :id",
-    ] {
-        tx.run(delete, named_params! {":id": id})?;
-    }
-    if let Some((session, project)) = session {
-        take_out_if_empty(tx, session, project)?;
-    }
-    Ok(())
-}
-
-fn take_out_if_empty(tx: &Connection, session: i64, project: Option<i64>) -> rusqlite::Result<()> {
-    let parts = [
-        "prompts",
-        "observations",
-        "summaries",
-        "events",
-        "forgotten",
-        "receipts",
-    ];
-    let parts = parts
-        .map(|table| format!("not exists (select 1 from {table} where session_id = :session)"));
-    let sql = format!(
-        "delete from sessions where id = :session and {}",
-        parts.join(" and ")
-    );
-    tx.run(&sql, named_params! {":session": session})?;
-    tx.run(
-        "delete from projects
-         where id = :project
-           and not exists (select 1 from sessions where project_id = :project)
-           and not exists (select 1 from notes where project_id = :project)",
-        named_params! {":project": project},
-    )?;
-    Ok(())
 }

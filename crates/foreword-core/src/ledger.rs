@@ -6,9 +6,9 @@
 use rusqlite::named_params;
 use serde::Deserialize;
 
-use super::Store;
 use crate::db::Rows as _;
 use crate::model::{FailureKind, Millis};
+use crate::store::Store;
 
 /// A call that is about to be made.
 #[derive(Debug, Clone, Copy)]
