@@ -500,11 +500,13 @@ impl Editable {
         fields(self) == fields(other)
     }
 
-    /// Writes all columns. A session that is called like the observation is renamed with it.
+    /// Writes all columns. A session that is called like the observation is renamed with it. Facts that
+    /// changed have the origin of the observation, which is the default.
     fn write(&self, tx: &Connection, id: i64, title_before: &str) -> rusqlite::Result<()> {
         tx.run(
             "update observations
-             set type = :type, title = :title, subtitle = :subtitle, facts = :facts,
+             set type = :type, title = :title, subtitle = :subtitle,
+                 fact_origins = iif(facts = :facts, fact_origins, '[]'), facts = :facts,
                  narrative = :narrative, concepts = :concepts, origin = :origin,
                  pinned_at = :pinned_at, hidden_at = :hidden_at, edited_at = :edited_at,
                  until = :until,
