@@ -62,7 +62,7 @@ fn logs_say_what_happened_and_nothing_of_what_was_said() {
         ("hook", "the event was spooled"),
     ] {
         let noted =
-            |line: &str| line.split_whitespace().nth(1) == Some(log) && line.contains(words);
+            |line: &str| line.split_whitespace().nth(2) == Some(log) && line.contains(words);
         assert!(logs.lines().any(noted), "{log}: {words}\n{logs}");
     }
     let written = std::fs::read_dir(sandbox.home().join("logs")).unwrap();
