@@ -50,7 +50,7 @@ impl Disk {
         let sandbox = Sandbox::new();
         std::fs::create_dir_all(sandbox.home()).unwrap();
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=8m", "tmpfs"]);
+        mount.args(["-t", "tmpfs", "-o", "size=8m,mode=700", "tmpfs"]);
         assert!(mount.arg(sandbox.home()).status().unwrap().success());
         let mut disk = Disk { sandbox, marks: 0 };
         disk.sandbox.keep_workers_away();

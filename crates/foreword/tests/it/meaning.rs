@@ -109,7 +109,11 @@ fn what_was_said_in_other_words_is_found_by_command_and_by_agent() {
         printed = client.text_of("search", json!({"query": ASKED}));
         !printed.contains("by words only")
     });
-    assert!(printed.contains(TOLD), "{printed}");
+    // An agent's lines are short.
+    assert!(
+        printed.contains("tokens were rejected one second"),
+        "{printed}"
+    );
     assert!(
         printed.contains("these are nearest in meaning"),
         "{printed}"
@@ -174,10 +178,7 @@ fn a_search_without_a_worker_goes_by_words_says_so_and_starts_one() {
     let world = World::new();
     let found = world.search("tokens early");
     assert!(found.contains(TOLD), "{found}");
-    assert!(
-        found.contains("by words only: the worker was not running"),
-        "{found}"
-    );
+    assert!(found.contains("by words only: the worker "), "{found}");
     wait_until("a worker came up", || world.sandbox.worker_pid().is_some());
     wait_until("all is embedded", || world.status()["embedded"] == 1.0);
     wait_until("search goes by meaning", || {

@@ -495,7 +495,7 @@ fn a_full_disk_is_said_before_anything_comes() {
     let sandbox = world_without_pip();
     std::fs::create_dir_all(sandbox.home()).unwrap();
     let mut mount = Command::new("mount");
-    mount.args(["-t", "tmpfs", "-o", "size=8m", "tmpfs"]);
+    mount.args(["-t", "tmpfs", "-o", "size=8m,mode=700", "tmpfs"]);
     assert!(mount.arg(sandbox.home()).status().unwrap().success());
     let printed = install_from(&sandbox, folder());
     let expected = "foreword: nothing was installed: the model takes 91.3 MB, and only 8.4 MB are free; make room for it\n";
