@@ -278,7 +278,7 @@ fn redo_replaces_what_was_made_and_keeps_its_numbers() {
     assert_eq!(desk.model.requests().len(), 3);
 
     let why = desk.refuses(&["redo", "#999"]);
-    assert!(why.contains("there is no #999"), "{why}");
+    assert!(why.contains("#999 came from no session"), "{why}");
     let why = desk.refuses(&["redo", "nobody"]);
     assert!(why.contains("there is no session 'nobody'"), "{why}");
     desk.forget_events("true");

@@ -161,7 +161,9 @@ fn hooks_go_on_however_little_room_there_is() {
     assert_eq!(json("status")["lost"], lost);
     let dropped = json("dropped");
     assert_eq!(dropped["lost"], lost, "{dropped}");
-    assert_eq!(dropped["dropped"][0]["hooks"]["save"], lost, "{dropped}");
+    let hooks = dropped["dropped"][0]["hooks"].as_object().unwrap().values();
+    let counted: u64 = hooks.filter_map(serde_json::Value::as_u64).sum();
+    assert_eq!(counted, lost, "{dropped}");
     let said = format!("{lost} events were lost");
     assert!(disk.sandbox.run(&["status"]).contains(&said));
     let doctor = disk.sandbox.command(&["doctor"]).output().unwrap();
@@ -213,7 +215,7 @@ fn looking_after_the_files_needs_room_and_loses_nothing_without() {
     // A recovery that fails for want of room is repeated when there is room.
     disk.sandbox.run(&["backup"]);
     let mut recovered = Vec::new();
-    for pages in (0..200).step_by(20) {
+    for pages in (0..1000).step_by(100) {
         std::fs::write(home.join("memory.db"), [0x5a; 8192]).unwrap();
         for suffix in ["-wal", "-shm"] {
             let _ = std::fs::remove_file(home.join(format!("memory.db{suffix}")));
